@@ -252,7 +252,11 @@ class RecordWriter:
 
     def mode(self, name: str, facts: Mapping[str, Any]) -> None:
         """Stores or replaces what is known of a mode."""
-        self._write("INSERT OR REPLACE INTO mode VALUES (?, ?)", [(name, _dump(facts))])
+        # An update keeps the row's place, and with it the order of the plan.
+        self._write(
+            "INSERT INTO mode VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
+            [(name, _dump(facts))],
+        )
         self.commit()
 
     def begin_turn(self, turn: Turn) -> int:

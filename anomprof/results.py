@@ -1,0 +1,415 @@
+"""What a bench record says: per mode the slowdown, memory, energy and proof. No torch.
+
+A record holds raw values only; everything here can be computed again at any time.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anomprof.record import Record, Turn
+from anomprof.stats import (
+    Interval,
+    Verdict,
+    as_json,
+    median_interval,
+    paired_difference,
+    paired_ratio,
+    verdict,
+)
+
+SCHEMA = "anomprof.results/1"
+BASELINE = "baseline"
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """One op in one mode's profiled step.
+
+    Attributes:
+        self_seconds: CPU time inside the op without its inner ops.
+        device_seconds: Time of the device kernels that it launched.
+        memory_bytes: Bytes allocated minus bytes freed inside the op itself.
+    """
+
+    op: str
+    calls: int
+    self_seconds: float
+    device_seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class ModeResult:
+    """One mode's row.
+
+    Attributes:
+        available: Whether it could be run here; if not, ``reason`` says why and the rest is empty.
+        applied: Whether the proof that it was on was found.
+        proof: What was seen, for people.
+        figures: The proof's numbers and what the mode counted (share of clipped steps, scale, ...).
+        keeps_numbers: Whether the mode promises to leave the trained numbers bitwise as they are.
+        step: Median seconds of a step; None where no turn was completed.
+        slowdown: Ratio to the baseline, paired within rounds; None for the baseline itself.
+        wait_seconds: Median time waiting for a batch, not part of the step.
+        edge_share: Share of the step spent entering and leaving the mode.
+        memory_from: The mode whose profiled pass gave memory and ops, where it is not this one.
+        same_parameters: Whether every turn ended bitwise where the baseline ends; None where the
+            baseline does not repeat itself or one of the two has no complete turn.
+        sat_out: Why it was measured in fewer rounds than others, if so.
+    """
+
+    name: str
+    summary: str
+    available: bool
+    reason: str | None = None
+    applied: bool = False
+    proof: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    keeps_numbers: bool = False
+    step: Interval | None = None
+    slowdown: Interval | None = None
+    verdict: Verdict | None = None
+    samples_per_second: float | None = None
+    wait_seconds: float | None = None
+    edge_share: float | None = None
+    peak_memory_bytes: float | None = None
+    memory_ratio: float | None = None
+    memory_from: str | None = None
+    energy_joules_per_step: float | None = None
+    energy_unavailable_because: str | None = None
+    final_loss: float | None = None
+    same_parameters: bool | None = None
+    same_buffers: bool | None = None
+    sat_out: str | None = None
+    first_step_seconds: float | None = None
+    ratio_by_process: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class AnomalyCost:
+    """Where anomaly mode's extra time goes, as shares of a baseline step.
+
+    Attributes:
+        stacks: Taking a Python stack for every autograd node: ``anomaly-stacks`` minus 1.
+        checks: Looking for NaN in every gradient: ``anomaly`` minus ``anomaly-stacks``.
+        checks_in_ops: The checks once more, from the op rows: extra self time of the ops that
+            anomaly mode calls more often than the baseline, per profiled op time of the baseline.
+        check_ops: Those ops with their extra calls.
+        host_syncs_per_step: Extra reads of a device value by the host.
+        outside_ops: What no op row shows: the whole extra cost minus ``checks_in_ops``.
+    """
+
+    total: Interval | None
+    stacks: Interval | None
+    checks: Interval | None
+    checks_in_ops: float | None
+    check_ops: Mapping[str, int]
+    host_syncs_per_step: float | None
+    outside_ops: float | None
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a bench run found out."""
+
+    facts: Mapping[str, Any]
+    modes: tuple[ModeResult, ...]
+    anomaly_cost: AnomalyCost | None
+    ops: Mapping[str, tuple[OpRow, ...]]
+    rounds: int
+    processes: int
+
+    def mode(self, name: str) -> ModeResult | None:
+        """Returns a mode's row, or None where the run did not plan it."""
+        return next((mode for mode in self.modes if mode.name == name), None)
+
+
+def derive(record: Record) -> Results:
+    """Computes every result from the raw values of a record."""
+    ops = _op_rows(record)
+    slowdowns = measure_slowdowns(record.turns)
+    return Results(
+        facts=record.facts,
+        modes=tuple(_mode_result(name, facts, record, slowdowns) for name, facts in record.modes.items()),
+        anomaly_cost=_anomaly_cost(record.turns, slowdowns, ops),
+        ops=ops,
+        rounds=len({(turn.process, turn.round) for turn in record.turns if turn.steps}),
+        processes=len({turn.process for turn in record.turns}) or 1,
+    )
+
+
+def turn_seconds(turn: Turn) -> float:
+    """Returns the time of a turn's typical step: the median of its timed steps."""
+    return statistics.median(step.step_seconds for step in turn.steps)
+
+
+def measure_slowdowns(turns: Sequence[Turn]) -> dict[str, Interval]:
+    """Returns each mode's ratio to the baseline, paired within (process, round)."""
+    times = _times_by_mode(turns)
+    return {
+        name: paired_ratio(pairs)
+        for name in times
+        if name != BASELINE and (pairs := _pairs(times, name, BASELINE))
+    }
+
+
+def _times_by_mode(turns: Sequence[Turn]) -> dict[str, dict[tuple[int, int], float]]:
+    times: dict[str, dict[tuple[int, int], float]] = defaultdict(dict)
+    for turn in turns:
+        if is_complete(turn):
+            times[turn.mode][turn.process, turn.round] = turn_seconds(turn)
+    return times
+
+
+def is_complete(turn: Turn) -> bool:
+    """Whether the turn took all its steps (the last turn of a killed run did not)."""
+    return bool(turn.steps) and "final_loss" in turn.facts
+
+
+def _pairs(
+    times: Mapping[str, Mapping[tuple[int, int], float]], first: str, second: str
+) -> list[list[tuple[float, float]]]:
+    by_process: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for key, seconds in times.get(first, {}).items():
+        if key in times.get(second, {}):
+            by_process[key[0]].append((seconds, times[second][key]))
+    return list(by_process.values())
+
+
+def _mode_result(
+    name: str, facts: Mapping[str, Any], record: Record, slowdowns: Mapping[str, Interval]
+) -> ModeResult:
+    turns = [turn for turn in record.turns if turn.mode == name and is_complete(turn)]
+    steps = [step for turn in turns for step in turn.steps]
+    step = median_interval([step.step_seconds for step in steps]) if steps else None
+    samples = record.facts.get("workload", {}).get("samples_per_batch")
+    memory_from = facts.get("profiled_as")
+    peak = _peak_bytes(record, memory_from or name)
+    baseline_peak = _peak_bytes(record, BASELINE)
+    energy, no_energy = _energy(record, turns)
+    slowdown = slowdowns.get(name)
+    return ModeResult(
+        name=name,
+        summary=facts.get("summary", ""),
+        available=facts.get("available", True),
+        reason=facts.get("reason"),
+        applied=facts.get("applied", False),
+        proof=facts.get("proof", ""),
+        figures=facts.get("figures", {}),
+        keeps_numbers=facts.get("keeps_numbers", False),
+        step=step,
+        slowdown=slowdown,
+        verdict=verdict(slowdown) if slowdown else None,
+        samples_per_second=samples / step.estimate if samples and step else None,
+        wait_seconds=statistics.median(step.wait_seconds for step in steps) if steps else None,
+        edge_share=_edge_share(turns),
+        peak_memory_bytes=peak,
+        memory_ratio=peak / baseline_peak if peak and baseline_peak else None,
+        memory_from=memory_from,
+        energy_joules_per_step=energy,
+        energy_unavailable_because=no_energy,
+        final_loss=turns[0].facts.get("final_loss") if turns else None,
+        same_parameters=_same(record.turns, name, "parameters_digest"),
+        same_buffers=_same(record.turns, name, "buffers_digest"),
+        sat_out=facts.get("sat_out"),
+        first_step_seconds=facts.get("first_step_seconds"),
+        ratio_by_process=_ratio_by_process(record.turns, name),
+    )
+
+
+def _edge_share(turns: Sequence[Turn]) -> float | None:
+    total = sum(step.step_seconds for turn in turns for step in turn.steps)
+    edges = sum(step.edge_seconds for turn in turns for step in turn.steps)
+    return edges / total if total else None
+
+
+def _ratio_by_process(turns: Sequence[Turn], name: str) -> tuple[float, ...]:
+    times = _times_by_mode(turns)
+    if name == BASELINE:
+        return ()
+    return tuple(paired_ratio([pairs]).estimate for pairs in _pairs(times, name, BASELINE))
+
+
+def _same(turns: Sequence[Turn], name: str, digest: str) -> bool | None:
+    """Compares digests within each process; None where the baseline does not repeat itself."""
+    reference: dict[int, set[str]] = defaultdict(set)
+    seen: dict[int, set[str]] = defaultdict(set)
+    for turn in turns:
+        if is_complete(turn) and turn.facts.get(digest):
+            if turn.mode == BASELINE:
+                reference[turn.process].add(turn.facts[digest])
+            if turn.mode == name:
+                seen[turn.process].add(turn.facts[digest])
+    if name == BASELINE:
+        return all(len(digests) == 1 for digests in seen.values()) if seen else None
+    compared = [process for process in seen if reference.get(process)]
+    if not compared or any(len(reference[process]) != 1 for process in compared):
+        return None
+    return all(seen[process] == reference[process] for process in compared)
+
+
+def _peak_bytes(record: Record, name: str) -> float | None:
+    peaks = [r.value for r in record.readings if r.mode == name and r.quantity == "peak_bytes"]
+    return max(peaks) if peaks else None
+
+
+def _energy(record: Record, turns: Sequence[Turn]) -> tuple[float | None, str | None]:
+    joules = [turn.facts["energy_joules_per_step"] for turn in turns if turn.facts.get("energy_joules_per_step")]
+    if joules:
+        return statistics.median(joules), None
+    reasons = [turn.facts["energy_refused"] for turn in turns if turn.facts.get("energy_refused")]
+    if reasons:
+        return None, reasons[0]
+    return None, record.facts.get("telemetry", {}).get("unavailable_because") or "no turn was completed"
+
+
+def _op_rows(record: Record) -> dict[str, tuple[OpRow, ...]]:
+    cells: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    first_process: dict[str, int] = {}
+    for reading in record.readings:
+        # Every process profiles once; one profile a mode is shown, or calls would add up.
+        if reading.site.op and first_process.setdefault(reading.mode, reading.process) == reading.process:
+            cells[reading.mode, reading.site.op][reading.quantity] += reading.value
+    rows: dict[str, list[OpRow]] = defaultdict(list)
+    for (mode, op), cell in cells.items():
+        row = OpRow(
+            op,
+            int(cell["calls"]),
+            cell["self_seconds"],
+            cell["device_seconds"],
+            int(cell["memory_bytes"]),
+        )
+        rows[mode].append(row)
+    order = {
+        mode: tuple(sorted(some, key=lambda row: -(row.self_seconds + row.device_seconds)))
+        for mode, some in rows.items()
+    }
+    return {mode: order[mode] for mode in record.modes if mode in order}
+
+
+def _anomaly_cost(
+    turns: Sequence[Turn], slowdowns: Mapping[str, Interval], ops: Mapping[str, Sequence[OpRow]]
+) -> AnomalyCost | None:
+    if "anomaly" not in slowdowns:
+        return None
+    times = _times_by_mode(turns)
+    stacks, checks = None, None
+    if "anomaly-stacks" in slowdowns:
+        stacks = _minus_one(slowdowns["anomaly-stacks"])
+        both: dict[int, list[float]] = defaultdict(list)
+        for (process, round_), seconds in times["anomaly"].items():
+            base = times[BASELINE].get((process, round_))
+            without_checks = times["anomaly-stacks"].get((process, round_))
+            if base and without_checks:
+                both[process].append((seconds - without_checks) / base)
+        checks = paired_difference(list(both.values())) if both else None
+    in_ops, extra_calls, syncs = None, {}, None
+    if BASELINE in ops and "anomaly" in ops:
+        in_ops, extra_calls, syncs = _extra_ops(ops[BASELINE], ops["anomaly"])
+    total = _minus_one(slowdowns["anomaly"])
+    return AnomalyCost(
+        total=total,
+        stacks=stacks,
+        checks=checks,
+        checks_in_ops=in_ops,
+        check_ops=extra_calls,
+        host_syncs_per_step=syncs,
+        outside_ops=total.estimate - in_ops if in_ops is not None else None,
+    )
+
+
+def _extra_ops(
+    baseline: Sequence[OpRow], anomaly: Sequence[OpRow]
+) -> tuple[float | None, dict[str, int], float]:
+    """Extra time, calls and host syncs of the ops that anomaly mode calls more often."""
+    before = {row.op: row for row in baseline}
+    nothing = OpRow("", 0, 0.0, 0.0, 0)
+    extra_seconds, extra_calls = 0.0, {}
+    for row in anomaly:
+        old = before.get(row.op, nothing)
+        if row.calls > old.calls:
+            extra_calls[row.op] = row.calls - old.calls
+            extra_seconds += max(
+                row.self_seconds - old.self_seconds, row.device_seconds - old.device_seconds
+            )
+    busy = max(sum(row.self_seconds for row in baseline), sum(row.device_seconds for row in baseline))
+    share = extra_seconds / busy if busy else None
+    return share, extra_calls, float(extra_calls.get("aten::_local_scalar_dense", 0))
+
+
+def _minus_one(interval: Interval) -> Interval:
+    return Interval(interval.estimate - 1, interval.low - 1, interval.high - 1, interval.n)
+
+
+def to_json(results: Results, warnings: Sequence[str]) -> dict[str, Any]:
+    """Returns the content of ``results.json``: fractions, seconds, bytes and joules."""
+    plan = results.facts.get("plan", {})
+    cost = results.anomaly_cost
+    return {
+        "schema": SCHEMA,
+        "workload": plan.get("workload"),
+        "device": plan.get("device"),
+        "batch_size": results.facts.get("workload", {}).get("samples_per_batch"),
+        "dtype": plan.get("dtype"),
+        "environment": results.facts.get("environment", {}),
+        "workload_facts": results.facts.get("workload", {}),
+        "plan": plan,
+        "status": results.facts.get("status"),
+        "warnings": list(warnings),
+        "rounds": results.rounds,
+        "processes": results.processes,
+        "steps_per_turn": results.facts.get("steps_per_turn"),
+        "budget_seconds": plan.get("budget_seconds"),
+        "modes": {mode.name: _mode_json(mode) for mode in results.modes},
+        "anomaly_cost": None if cost is None else _cost_json(cost),
+    }
+
+
+def _mode_json(mode: ModeResult) -> dict[str, Any]:
+    if not mode.available:
+        return {"available": False, "unavailable_because": mode.reason, "applied": False, "proof": None}
+    ratio = mode.slowdown
+    return {
+        "available": True,
+        "applied": mode.applied,
+        "proof": mode.proof,
+        "figures": dict(mode.figures),
+        "step_seconds": mode.step and {"median": mode.step.estimate, **as_json(mode.step)},
+        "slowdown": ratio and {"ratio": ratio.estimate, **as_json(ratio), "verdict": mode.verdict},
+        "slowdown_by_process": list(mode.ratio_by_process),
+        "samples_per_second": mode.samples_per_second,
+        "wait_seconds": mode.wait_seconds,
+        "edge_share": mode.edge_share,
+        "first_step_seconds": mode.first_step_seconds,
+        "peak_memory_bytes": mode.peak_memory_bytes,
+        "memory_ratio": mode.memory_ratio,
+        "memory_measured_in": mode.memory_from or mode.name,
+        "energy_joules_per_step": mode.energy_joules_per_step,
+        "energy_unavailable_because": mode.energy_unavailable_because,
+        "final_loss": mode.final_loss,
+        "same_parameters_as_baseline": mode.same_parameters,
+        "same_buffers_as_baseline": mode.same_buffers,
+        "sat_out": mode.sat_out,
+    }
+
+
+def _cost_json(cost: AnomalyCost) -> dict[str, Any]:
+    def share(interval: Interval | None) -> dict[str, Any] | None:
+        return interval and {"share": interval.estimate, **as_json(interval)}
+
+    return {
+        "stacks_share": cost.stacks and cost.stacks.estimate,
+        "checks_share": cost.checks and cost.checks.estimate,
+        "host_syncs_per_step": cost.host_syncs_per_step,
+        "stacks": share(cost.stacks),
+        "checks": share(cost.checks),
+        "total": share(cost.total),
+        "checks_in_ops_share": cost.checks_in_ops,
+        "outside_ops_share": cost.outside_ops,
+        "extra_calls": dict(cost.check_ops),
+    }

@@ -72,6 +72,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         Quantity("memory_bytes", True, "bytes allocated minus bytes freed inside the op itself"),
         Quantity("base_bytes", False, "tensors alive before the step: parameters, buffers, optimizer, batch"),
         Quantity("peak_bytes", False, "most tensor bytes alive at one time in a step"),
+        Quantity("host_syncs", True, "how often the host had to wait for a value from the device in one step"),
         Quantity("step_seconds", False, "length of the profiled step; never used as a step time"),
         Quantity("power_watts", False, "power drawn by the device"),
         Quantity("temperature_celsius", False, "temperature of the device"),

@@ -136,7 +136,7 @@ def derive(record: Record) -> Results:
     return Results(
         facts=record.facts,
         modes=tuple(_mode_result(name, facts, record, slowdowns) for name, facts in record.modes.items()),
-        anomaly_cost=_anomaly_cost(record.turns, slowdowns, ops),
+        anomaly_cost=_anomaly_cost(record, slowdowns, ops),
         ops=ops,
         rounds=len({(turn.process, turn.round) for turn in record.turns if turn.steps}),
         processes=len({turn.process for turn in record.turns}) or 1,
@@ -293,11 +293,11 @@ def _op_rows(record: Record) -> dict[str, tuple[OpRow, ...]]:
 
 
 def _anomaly_cost(
-    turns: Sequence[Turn], slowdowns: Mapping[str, Interval], ops: Mapping[str, Sequence[OpRow]]
+    record: Record, slowdowns: Mapping[str, Interval], ops: Mapping[str, Sequence[OpRow]]
 ) -> AnomalyCost | None:
     if "anomaly" not in slowdowns:
         return None
-    times = _times_by_mode(turns)
+    times = _times_by_mode(record.turns)
     stacks, checks = None, None
     if "anomaly-stacks" in slowdowns:
         stacks = _minus_one(slowdowns["anomaly-stacks"])
@@ -308,9 +308,11 @@ def _anomaly_cost(
             if base and without_checks:
                 both[process].append((seconds - without_checks) / base)
         checks = paired_difference(list(both.values())) if both else None
-    in_ops, extra_calls, syncs = None, {}, None
+    in_ops, extra_calls = None, {}
     if BASELINE in ops and "anomaly" in ops:
-        in_ops, extra_calls, syncs = _extra_ops(ops[BASELINE], ops["anomaly"])
+        in_ops, extra_calls = _extra_ops(ops[BASELINE], ops["anomaly"])
+    syncs = _host_syncs(record, "anomaly")
+    syncs_before = _host_syncs(record, BASELINE)
     total = _minus_one(slowdowns["anomaly"])
     return AnomalyCost(
         total=total,
@@ -318,15 +320,20 @@ def _anomaly_cost(
         checks=checks,
         checks_in_ops=in_ops,
         check_ops=extra_calls,
-        host_syncs_per_step=syncs,
+        host_syncs_per_step=None if syncs is None or syncs_before is None else syncs - syncs_before,
         outside_ops=total.estimate - in_ops if in_ops is not None else None,
     )
 
 
+def _host_syncs(record: Record, mode: str) -> float | None:
+    counts = [r.value for r in record.readings if r.mode == mode and r.quantity == "host_syncs"]
+    return counts[0] if counts else None
+
+
 def _extra_ops(
     baseline: Sequence[OpRow], anomaly: Sequence[OpRow]
-) -> tuple[float | None, dict[str, int], float]:
-    """Extra time, calls and host syncs of the ops that anomaly mode calls more often."""
+) -> tuple[float | None, dict[str, int]]:
+    """Extra time and calls of the ops that anomaly mode calls more often."""
     before = {row.op: row for row in baseline}
     nothing = OpRow("", 0, 0.0, 0.0, 0)
     extra_seconds, extra_calls = 0.0, {}
@@ -338,8 +345,7 @@ def _extra_ops(
                 row.self_seconds - old.self_seconds, row.device_seconds - old.device_seconds
             )
     busy = max(sum(row.self_seconds for row in baseline), sum(row.device_seconds for row in baseline))
-    share = extra_seconds / busy if busy else None
-    return share, extra_calls, float(extra_calls.get("aten::_local_scalar_dense", 0))
+    return (extra_seconds / busy if busy else None), extra_calls
 
 
 def _minus_one(interval: Interval) -> Interval:

@@ -1,0 +1,328 @@
+"""Runs a plan's modes over a workload's steps, in one process, and writes what was measured.
+
+    for every mode:            evidence      proof, operator rows, memory (untimed passes)
+    until narrow or spent:     a round       every mode that needs it, in shuffled order
+        for every mode:        a turn        restore, one settling step, timed steps, digests
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+
+from anomprof.bench import Bench
+from anomprof.errors import COULD_NOT_MEASURE, UserError
+from anomprof.evidence import Evidence, gather
+from anomprof.instruments.host_sampler import HostSampler
+from anomprof.instruments.telemetry import Telemetry, energy_per_step, open_telemetry
+from anomprof.memory_cap import memory_capped
+from anomprof.modes import make
+from anomprof.modes.mode import Mode, ModeOptions, Proof, Seen
+from anomprof.plan import Plan
+from anomprof.record import RecordWriter, Step, Turn
+from anomprof.results import BASELINE, measure_slowdowns
+from anomprof.schedule import Schedule
+from anomprof.stats import Interval
+from anomprof.userfile import describe
+from anomprof.workload import Workload
+
+# A turn's timed steps should last about this long: long enough that entering a turn does not
+# matter, short enough for many rounds.
+_TURN_SECONDS = 0.5
+_MOST_STEPS = 100
+
+# Steps are written to the record this often within a turn (and at its end), between two steps.
+_WRITE_EVERY_SECONDS = 0.5
+
+
+@dataclass
+class State:
+    """What a progress display may show.
+
+    Attributes:
+        doing: What happens now, in words.
+        round: 1-based; 0 before the first.
+        mode: The mode whose turn it is.
+        slowdowns: Current estimates.
+        seconds_used: Of the budget.
+    """
+
+    budget_seconds: float
+    modes: Sequence[str]
+    doing: str = ""
+    round: int = 0
+    mode: str = ""
+    slowdowns: Mapping[str, Interval] = field(default_factory=dict)
+    step_seconds: Mapping[str, float] = field(default_factory=dict)
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    seconds_used: float = 0.0
+
+
+class Listener(Protocol):
+    """Is told of the progress. Called between turns only: no display runs beside a timed step."""
+
+    def show(self, state: State) -> None:
+        """Shows the state."""
+
+
+class Harness:
+    """Measures one workload in this process.
+
+    Args:
+        plan: What to measure.
+        workload: Built from the plan.
+        writer: Takes everything measured.
+        listener: Shows the progress.
+        modes: The plan's modes that this process runs, the baseline first.
+        budget_seconds: This process's share.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        workload: Workload,
+        writer: RecordWriter,
+        listener: Listener,
+        modes: Sequence[str],
+        budget_seconds: float,
+    ) -> None:
+        self._plan = plan
+        self._workload = workload
+        self._writer = writer
+        self._listener = listener
+        self._state = State(budget_seconds, tuple(modes))
+        self._schedule = Schedule(modes, budget_seconds, plan.seed + 7919 * writer.process)
+        self._modes: dict[str, Mode] = {}
+        self._turns: list[Turn] = []
+        self._began = time.perf_counter()
+        self._host = HostSampler()
+        self._facts: dict[str, dict[str, Any]] = {}
+
+    def run(self) -> str:
+        """Measures until every interval is narrow or the budget is spent.
+
+        Returns:
+            Why it ended.
+
+        Raises:
+            UserError: The baseline itself cannot be measured.
+        """
+        options = ModeOptions(self._plan.clip_norm, self._plan.clip_value)
+        every = {name: make(name, options) for name in self._state.modes}
+        with memory_capped(self._device()):
+            self._show("warming up")
+            with self._explained("the workload's training step"):
+                bench = Bench(self._workload, every[BASELINE])
+            steps = self._plan.steps or _steps_per_turn(bench.step_seconds)
+            self._writer.fact("steps_per_turn", steps)
+            telemetry = open_telemetry(bench.device)
+            self._writer.fact(
+                "telemetry",
+                {
+                    "unavailable_because": telemetry.unavailable_because,
+                    "name": telemetry.name,
+                    "notes": list(telemetry.notes),
+                },
+            )
+            # The garbage collector runs before each turn; what exists now it need not visit.
+            gc.freeze()
+            telemetry.start()
+            try:
+                self._prove(bench, every, steps)
+                return self._rounds(bench, steps, telemetry)
+            finally:
+                telemetry.stop()
+                self._writer.samples(telemetry.drain())
+                self._note_sitting_out()
+                gc.unfreeze()
+                bench.restore()
+
+    def _device(self) -> torch.device:
+        return next(self._workload.model.parameters()).device
+
+    def _prove(self, bench: Bench, every: Mapping[str, Mode], steps: int) -> None:
+        """Gathers every mode's evidence; modes that cannot run here are noted with the reason."""
+        baseline_seen = Seen()
+        for name, mode in every.items():
+            self._show("proof and memory", name)
+            reason = mode.unavailable(bench.device) or mode.unfit(self._workload)
+            evidence: Evidence | None = None
+            if reason is None:
+                try:
+                    evidence = gather(bench, name, mode, tuple(every), steps + 1)
+                except UserError:
+                    raise
+                except Exception as error:
+                    if name == BASELINE:
+                        raise self._sentence(error, "the workload's training step") from error
+                    reason = _failure(error)
+                    _free(bench)
+            if evidence is None:
+                self._unavailable(name, mode, reason or "")
+                continue
+            if name == BASELINE:
+                baseline_seen = evidence.seen
+            self._modes[name] = mode
+            self._prove_one(name, mode, evidence, baseline_seen)
+
+    def _prove_one(self, name: str, mode: Mode, evidence: Evidence, baseline_seen: Seen) -> None:
+        proof: Proof = mode.proof(evidence.seen, baseline_seen)
+        self._facts[name] = {
+            "available": True,
+            "summary": mode.summary,
+            "keeps_numbers": mode.keeps_numbers,
+            "applied": proof.applied,
+            "proof": proof.text,
+            "figures": dict(evidence.seen.figures),
+            "profiled_as": evidence.profiled_as,
+            "first_step_seconds": evidence.first_step_seconds,
+        }
+        self._writer.mode(name, self._facts[name])
+        self._writer.readings(evidence.readings)
+
+    def _unavailable(self, name: str, mode: Mode, reason: str) -> None:
+        self._schedule.drop(name)
+        self._state.unavailable = {**self._state.unavailable, name: reason}
+        self._facts[name] = {"available": False, "summary": mode.summary, "reason": reason}
+        self._writer.mode(name, self._facts[name])
+
+    def _rounds(self, bench: Bench, steps: int, telemetry: Telemetry) -> str:
+        number = 0
+        while True:
+            decision = self._schedule.next_round(self._state.slowdowns, self._seconds_left())
+            if not decision.modes:
+                return decision.stop_reason
+            self._state.round = number + 1
+            for position, name in enumerate(decision.modes):
+                if name not in self._modes:  # failed earlier in this round
+                    continue
+                self._show("measuring", name)
+                began = time.perf_counter()
+                turn = self._try_turn(bench, name, number, position, steps, telemetry)
+                if turn is not None:
+                    self._turns.append(turn)
+                    self._schedule.took_turn(name, time.perf_counter() - began)
+            self._state.slowdowns = measure_slowdowns(self._turns)
+            number += 1
+
+    def _try_turn(
+        self, bench: Bench, name: str, round_: int, position: int, steps: int, telemetry: Telemetry
+    ) -> Turn | None:
+        try:
+            return self._turn(bench, name, round_, position, steps, telemetry)
+        except UserError:
+            raise
+        except Exception as error:
+            if name == BASELINE:
+                raise self._sentence(error, f"the baseline in round {round_ + 1}") from error
+            self._unavailable(name, self._modes.pop(name), f"failed in round {round_ + 1}: {_failure(error)}")
+            _free(bench)
+            return None
+
+    def _turn(
+        self, bench: Bench, name: str, round_: int, position: int, steps: int, telemetry: Telemetry
+    ) -> Turn:
+        mode = self._modes[name]
+        self._writer.samples([*self._host.sample(), *telemetry.drain()])
+        gc.collect()
+        turn = Turn(self._writer.process, round_, position, name, time.perf_counter())
+        turn_id = self._writer.begin_turn(turn)
+        taken: list[Step] = []
+        with bench.turn(mode) as batches:
+            settled = bench.step(mode, next(batches))
+            joules, window_began = telemetry.energy_joules(), time.perf_counter()
+            written = 0
+            for number in range(steps):
+                waiting = time.perf_counter()
+                batch = next(batches)
+                bench.finish()  # the batch has arrived: its way to the device is not part of the step
+                started = time.perf_counter()
+                outcome = bench.step(mode, batch)
+                taken.append(
+                    Step(number, started, started - waiting, outcome.seconds, outcome.edge_seconds)
+                )
+                if time.perf_counter() - waiting > _WRITE_EVERY_SECONDS:
+                    written = self._write_steps(turn_id, taken, written)
+            window_seconds = time.perf_counter() - window_began
+            energy, refused = energy_per_step(joules, telemetry.energy_joules(), steps, window_seconds)
+            if telemetry.unavailable_because:
+                refused = telemetry.unavailable_because
+        facts = {
+            "final_loss": float(outcome.loss),
+            "settle_seconds": settled.seconds,
+            "energy_joules_per_step": energy,
+            "energy_refused": refused,
+            **bench.digests(),
+        }
+        self._write_steps(turn_id, taken, written)
+        self._writer.end_turn(turn_id, facts)
+        return Turn(turn.process, round_, position, name, turn.started, tuple(taken), facts)
+
+    def _write_steps(self, turn_id: int, taken: Sequence[Step], written: int) -> int:
+        for step in taken[written:]:
+            self._writer.step(turn_id, step)
+        return len(taken)
+
+    def _note_sitting_out(self) -> None:
+        for name, facts in self._facts.items():
+            reason = self._schedule.sits_out(name, self._state.slowdowns)
+            if reason and facts["available"]:
+                self._writer.mode(name, {**facts, "sat_out": reason})
+
+    def _seconds_left(self) -> float:
+        return self._state.budget_seconds - (time.perf_counter() - self._began)
+
+    def _show(self, doing: str, mode: str = "") -> None:
+        self._state.doing, self._state.mode = doing, mode
+        self._state.seconds_used = time.perf_counter() - self._began
+        self._listener.show(self._state)
+
+    @contextlib.contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except UserError:
+            raise
+        except Exception as error:
+            raise self._sentence(error, what) from error
+
+    def _sentence(self, error: Exception, what: str) -> UserError:
+        if is_out_of_memory(error):
+            batch = self._workload.samples_per_batch
+            size = f" with {batch} samples a batch" if batch else ""
+            return UserError(
+                f"{self._workload.name}{size} does not fit into the memory of {self._device()}; "
+                "choose a smaller --batch-size, or smaller pictures or sequences",
+                COULD_NOT_MEASURE,
+            )
+        return UserError(f"{what} failed: {describe(error)}; repair it there", COULD_NOT_MEASURE)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out; on a CPU torch says so in a plain RuntimeError."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and ("can't allocate memory" in text or "not enough memory" in text)
+
+
+def _failure(error: Exception) -> str:
+    return "it does not fit into memory" if is_out_of_memory(error) else describe(error)
+
+
+def _free(bench: Bench) -> None:
+    """Lets go of what a failed step left behind, above all its gradients."""
+    bench.restore()
+    gc.collect()
+    if bench.device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _steps_per_turn(step_seconds: float) -> int:
+    return max(1, min(_MOST_STEPS, round(_TURN_SECONDS / step_seconds)))

@@ -138,7 +138,7 @@ def _plan(**chosen: Any) -> Plan:
     """Checks what was typed and makes the plan of it."""
     from anomprof import devices, modes
     from anomprof.modes.mode import ModeOptions
-    from anomprof.workloads import takes_image_size
+    from anomprof.workloads import takes_any_image_size
 
     quick: bool = chosen["quick"]
     budget = chosen.pop("budget")
@@ -155,7 +155,7 @@ def _plan(**chosen: Any) -> Plan:
     names = modes.parse(chosen.pop("modes"))
     for name in names:  # a mistake in a name should not wait for a model to be built
         modes.make(name, ModeOptions())
-    if quick and chosen["image_size"] is None and takes_image_size(chosen["workload"]):
+    if quick and chosen["image_size"] is None and takes_any_image_size(chosen["workload"]):
         chosen["image_size"] = QUICK_IMAGE_SIZE
     devices.check_dtype(chosen["dtype"])
     chosen["device"] = str(devices.resolve(chosen["device"]))

@@ -42,6 +42,7 @@ def criticise(results: Results, record: Record) -> tuple[str, ...]:
         *_unfinished(results),
         *_unproven(results),
         *_numbers_changed(results),
+        *_loss(results),
         *_left_on(results.facts),
         *_noise(baseline),
         *_other_programs(record),
@@ -102,6 +103,16 @@ def _numbers_changed(results: Results) -> Iterator[str]:
         yield (
             f"{mode.name} promises to leave the trained numbers alone but ended with {what} than the "
             "baseline; its steps did other work, so do not trust its slowdown before you know why."
+        )
+
+
+def _loss(results: Results) -> Iterator[str]:
+    # JSON has no NaN and no infinity: a complete turn without a loss had one of these.
+    bad = [mode.name for mode in _measured(results, and_baseline=True) if mode.final_loss is None]
+    if bad:
+        yield (
+            f"The loss was not finite after the steps of {', '.join(bad)}: the times are those of a model "
+            "that no longer trains; check the learning rate and the data."
         )
 
 

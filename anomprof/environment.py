@@ -21,6 +21,8 @@ from anomprof.debug_switches import debug_switches
 from anomprof.memory_limit import available_memory_bytes, total_memory_bytes
 from anomprof.processor import Processor
 
+# Typed loosely: some of its functions come without types.
+_backends: Any = torch.backends
 _NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
@@ -44,8 +46,8 @@ def _software() -> dict[str, Any]:
         "numpy_version": np.__version__,
         "cudnn_version": _cudnn_version(),
         "blas": blas[1] if blas else None,
-        "onednn": torch.backends.mkldnn.is_available(),
-        "openmp": torch.backends.openmp.is_available(),
+        "onednn": _backends.mkldnn.is_available(),
+        "openmp": _backends.openmp.is_available(),
         "intra_op_threads": torch.get_num_threads(),
         "inter_op_threads": torch.get_num_interop_threads(),
     }
@@ -60,7 +62,7 @@ def _host() -> dict[str, Any]:
         "container": processor.container(),
         "cpu_model": processor.model(),
         "cpu_architecture": platform.machine(),
-        "cpu_capability": torch.backends.cpu.get_cpu_capability(),
+        "cpu_capability": _backends.cpu.get_cpu_capability(),
         "cpu_low_precision": processor.low_precision(),
         "cpu_governor": processor.governor(),
         "physical_cores": processor.physical_cores(),
@@ -102,7 +104,7 @@ def _torch_build() -> str:
 
 def _cudnn_version() -> str | None:
     # On a ROCm build this is the version of MIOpen.
-    version = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
+    version = _backends.cudnn.version() if _backends.cudnn.is_available() else None
     if version is None or torch.version.hip is not None:
         return None if version is None else str(version)
     # 8907 is 8.9.7, 91002 is 9.10.2.

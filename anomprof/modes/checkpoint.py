@@ -65,4 +65,6 @@ class CheckpointReentrant(Checkpoint):
 
     name = "checkpoint-reentrant"
     summary = "activation checkpointing, the older reentrant kind"
+    # Its first forward runs without gradients, and some ops (the LSTM on a CPU) round differently then.
+    keeps_numbers = False
     reentrant = True

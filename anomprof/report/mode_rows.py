@@ -97,7 +97,7 @@ def _row(mode: ModeResult, results: Results) -> ModeRow:
         energy=_energy(mode),
         edges=units.NONE if mode.edge_share is None else units.percent(mode.edge_share),
         first_step=units.seconds(mode.first_step_seconds) if mode.first_step_seconds else units.NONE,
-        final_loss=units.NONE if mode.final_loss is None else f"{mode.final_loss:.6g}",
+        final_loss="not finite" if mode.final_loss is None else f"{mode.final_loss:.6g}",
         proof=_proof(mode),
         same_numbers=_same_numbers(mode),
         notes=tuple(_notes(mode)),
@@ -148,12 +148,11 @@ def _same_numbers(mode: ModeResult) -> str:
 
 
 def _notes(mode: ModeResult) -> Sequence[str]:
-    notes = []
+    name, notes = units.one_line(mode.name), []
     if mode.sat_out:
-        notes.append(f"{mode.name} sat out later rounds: {units.one_line(mode.sat_out).rstrip('.')}.")
+        notes.append(f"{name} sat out later rounds: {units.one_line(mode.sat_out).rstrip('.')}.")
     if mode.memory_from:
         notes.append(
-            f"Memory and ops of {mode.name} come from the profiled pass of "
-            f"{units.one_line(mode.memory_from)}."
+            f"Memory and ops of {name} come from the profiled pass of {units.one_line(mode.memory_from)}."
         )
     return notes

@@ -50,6 +50,7 @@ _STYLE: dict[Any, Any] = {
     "path.simplify": True,
 }
 _WIDTH_INCHES = 8.0
+_LONGEST_NAME = 30
 
 # Seconds since the first step, and the step's own seconds.
 _Points = list[tuple[float, float]]
@@ -70,8 +71,8 @@ def _slowdowns(results: Results) -> Figure:
     modes = [mode for mode in results.modes if is_result(mode, results)]
     figure = Figure(figsize=(_WIDTH_INCHES, 0.75 + 0.3 * len(modes)))
     # The room at the sides is for names and numbers, in figure fractions.
-    longest = max(len(mode.name) for mode in modes)
-    left = min(0.35, 0.03 + 0.011 * longest)
+    longest = max(len(_short(mode.name)) for mode in modes)
+    left = 0.03 + 0.011 * longest
     below = 0.5 / figure.get_figheight()
     axes = figure.add_axes((left, below, 0.79 - left, 1 - below - 0.03))
     axes.axvspan(1 - MARGIN, 1 + MARGIN, color="#e4e4e4", linewidth=0)
@@ -79,7 +80,7 @@ def _slowdowns(results: Results) -> Figure:
     for place, mode in enumerate(modes):
         _draw_interval(axes, place, mode)
     axes.set_ylim(len(modes) - 0.4, -0.6)
-    axes.set_yticks(range(len(modes)), [units.one_line(mode.name) for mode in modes])
+    axes.set_yticks(range(len(modes)), [_short(mode.name) for mode in modes])
     axes.tick_params(axis="y", length=0, labelcolor=_INK)
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("step time in multiples of the baseline's")
@@ -92,10 +93,9 @@ def _draw_interval(axes: Axes, place: int, mode: ModeResult) -> None:
     colour, shape = _LOOKS[mode.verdict or "not resolved"]
     interval = mode.slowdown
     if interval.n > 1:
-        axes.plot(
-            [interval.low, interval.high], [place, place], color=colour, linewidth=2, solid_capstyle="butt"
-        )
-    axes.plot([interval.estimate], [place], marker=shape, color=colour, markersize=7, markeredgecolor="white")
+        ends = [interval.low, interval.high]
+        axes.plot(ends, [place, place], color=colour, linewidth=1.5, marker="|", markersize=9)
+    axes.plot([interval.estimate], [place], marker=shape, color=colour, markersize=6)
     axes.annotate(
         units.ratio(interval),
         (1, place),
@@ -149,16 +149,21 @@ def _steps(record: Record, results: Results) -> Figure:
     points = {name: some for name, some in points.items() if some}
     columns = 2 if len(points) > 1 else 1
     rows = math.ceil(len(points) / columns)
-    figure = Figure(figsize=(_WIDTH_INCHES, 0.6 + 1.15 * rows), layout="constrained")
-    panels = list(figure.subplots(rows, columns, sharex=True, squeeze=False).flat)
+    height = 0.8 + 1.2 * rows
+    figure = Figure(figsize=(_WIDTH_INCHES, height))
+    # Fixed places: matplotlib's automatic layout would double the time that the plot takes.
+    places = {"left": 0.12, "right": 0.99, "bottom": 0.55 / height, "top": 1 - 0.25 / height}
+    gaps = {"hspace": 0.5, "wspace": 0.24}
+    panels = list(figure.subplots(rows, columns, sharex=True, squeeze=False, gridspec_kw=places | gaps).flat)
     for axes, (name, some) in zip(panels, points.items(), strict=False):
         _draw_steps(axes, name, some, points.get(BASELINE, []))
+    panels[0].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))  # shared by all
     for axes in panels[len(points) :]:
         axes.remove()
     if len(points) % columns:  # the panel above the empty place needs its own numbers below
         panels[len(points) - columns].tick_params(labelbottom=True)
-    figure.supxlabel("seconds since the first step", fontsize=9)
-    figure.supylabel("step time", fontsize=9)
+    figure.text(0.555, 0.12 / height, "seconds since the first step", horizontalalignment="center")
+    figure.text(0.01, 0.5, "step time", rotation="vertical", verticalalignment="center")
     return figure
 
 
@@ -168,7 +173,7 @@ def _draw_steps(axes: Axes, name: str, points: _Points, baseline: _Points) -> No
         axes.plot(*zip(*baseline, strict=True), ".", color=_GREY, markersize=4)
     colour = "#777777" if name == BASELINE else _POINT
     axes.plot(*zip(*points, strict=True), "." if len(points) > 60 else "o", color=colour, markersize=3.5)
-    axes.set_title(units.one_line(name), loc="left", fontsize=9, color=_INK, pad=3)
+    axes.set_title(_short(name), loc="left", fontsize=9, color=_INK, pad=3)
     times = [seconds for _, seconds in [*points, *baseline]]
     low, high = min(times), max(times)
     if high / low > _LOG_BEYOND:
@@ -179,7 +184,7 @@ def _draw_steps(axes: Axes, name: str, points: _Points, baseline: _Points) -> No
         room = max(0.1 * (high - low), 0.02 * high)
         axes.set_ylim(low - room, high + room)
         axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.tick_seconds(value, low)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.tick_seconds(value)))
     axes.grid(axis="y", color="#eeeeee")
     axes.tick_params(labelsize=8)
 
@@ -196,6 +201,12 @@ def _points(record: Record, mode: str, begin: float) -> _Points:
         )
         for group in groups
     ]
+
+
+def _short(name: str) -> str:
+    """Returns a name that leaves room for the plot."""
+    name = units.one_line(name)
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
 
 def _as_svg(figure: Figure, description: str) -> str:

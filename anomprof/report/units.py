@@ -79,9 +79,9 @@ def seconds(value: float, *, signed: bool = False) -> str:
     return _scaled(value, _SECONDS, signed)
 
 
-def tick_seconds(value: float, smallest: float) -> str:
-    """Returns a duration for an axis, in the unit that fits the axis' smallest value."""
-    factor, unit = _unit(smallest, _SECONDS)
+def tick_seconds(value: float) -> str:
+    """Returns a round duration for an axis, such as ``500 ms``."""
+    factor, unit = _unit(value, _SECONDS)
     return f"{value / factor:.5g} {unit}"
 
 

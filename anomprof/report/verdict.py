@@ -111,7 +111,7 @@ def _remark(mode: ModeResult, results: Results) -> str:
     """Returns the end of the sentence: why it is so, and what to do."""
     if mode.name == _HEADLINER and mode.verdict == "slower":
         return f"{_parts(results)}; leave it off outside debugging."
-    if mode.verdict == "faster" and mode.keeps_numbers and mode.name != "compile":
+    if mode.verdict == "faster" and mode.keeps_numbers:
         return "; it only adds work, so doubt the measurement rather than believe this."
     why = mode.figures.get("why_slow")
     if why and mode.verdict == "slower":

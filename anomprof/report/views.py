@@ -56,13 +56,13 @@ def _cost(rows: Sequence[ModeRow], results: Results) -> Section:
         Column("rounds", True),
         Column("samples/s", True),
         Column("peak memory", True),
-        Column("x baseline", True),
+        Column("memory ratio", True),
         Column("energy/step", True),
     )
     caption = (
         "Step time: median of all timed steps. Slowdown: how many times longer than the baseline's step, "
         "paired within rounds. In parentheses the 95 % interval. Peak memory: most tensor bytes alive at "
-        "one time; counted, not sampled, so it has no interval."
+        "one time, and its ratio to the baseline's; counted, not sampled, so without an interval."
     )
     table = Table(
         caption,
@@ -101,8 +101,10 @@ def _slowdown_plot(results: Results) -> Section:
         "slowdowns",
         f"Slowdown of {', '.join(map(units.one_line, shown))} with 95 % intervals; the numbers are in the "
         "table above.",
-        "Slowdown of each mode with its 95 % interval; 1 is the baseline. Differences inside the shaded "
-        "band of +-1 % are never called slower or faster. The shape of the point repeats the verdict.",
+        "Slowdown of each mode with its 95 % interval; 1 is the baseline. An interval that reaches into "
+        "the shaded band (within 1 % of 1) is never called slower or faster. The shape of the point "
+        "repeats the verdict: triangles for slower and faster, square for no difference, circle for not "
+        "resolved.",
     )
     return Section("Slowdowns", (plot,))
 

@@ -12,7 +12,7 @@ from anomprof.workloads.factory import build_from_file
 from anomprof.workloads.names import closest
 from anomprof.workloads.options import WorkloadOptions
 
-__all__ = ["Listing", "WorkloadOptions", "available", "build"]
+__all__ = ["Listing", "WorkloadOptions", "available", "build", "takes_any_image_size"]
 
 # How torch's allocators begin what they say when a size is out of reach; on a CPU it is a plain RuntimeError.
 _OUT_OF_MEMORY = (
@@ -45,6 +45,11 @@ def available() -> list[Listing]:
         )
     listings.append(Listing("file.py:factory", "your own: a function that returns an anomprof.Workload"))
     return listings
+
+
+def takes_any_image_size(spec: str) -> bool:
+    """Whether ``spec`` is a built-in workload for pictures of any size."""
+    return spec in BUILT_IN and BUILT_IN[spec].any_image_size
 
 
 def build(spec: str, options: WorkloadOptions) -> Workload:

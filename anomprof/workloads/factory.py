@@ -142,6 +142,9 @@ def _arguments(factory: Callable[..., Any], what: str, options: WorkloadOptions)
             inspect.Parameter.VAR_POSITIONAL,
         )
         if required and (name not in arguments or parameter.kind not in _NAMED):
-            remedy = f"give {option_of(name)}" if name in ARGUMENTS else "anomprof has nothing to pass for it"
-            raise UserError(f"{what} requires an argument {name!r}; {remedy}, or give it a default value")
+            if name in ARGUMENTS and parameter.kind in _NAMED:
+                remedy = f"; give {option_of(name)} or give the argument a default value"
+            else:
+                remedy = ", which anomprof does not know; give it a default value"
+            raise UserError(f"{what} requires an argument {name!r}{remedy}")
     return arguments

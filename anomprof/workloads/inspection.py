@@ -35,7 +35,7 @@ def check_workload(result: object, what: str, path: Path) -> Workload:
     _check_types(result, what)
     _check_optimizer(result, what)
     _check_blocks(result, what)
-    facts = dict(result.facts)
+    facts = {str(key): str(value) for key, value in result.facts.items()}
     if isinstance(result.batches, Iterator):
         # Its code runs only now, so it may raise only now.
         result.batches = _kept(result.batches, what, path)

@@ -18,6 +18,7 @@ from PIL import Image, ImageOps
 from torch.utils.data import DataLoader, Dataset
 
 from anomprof.errors import COULD_NOT_MEASURE, UserError
+from anomprof.workloads.failure import in_short
 from anomprof.workloads.memory import require_memory
 
 #: Distinct batches, at least.
@@ -167,7 +168,7 @@ class DecodedPictures(Dataset["Batch | BrokenPicture"]):
                 tensors.append(self._decode(path))
             # Pillow's decoders raise OSError, SyntaxError, ValueError and more on damaged files.
             except Exception as error:
-                return BrokenPicture(path, f"{type(error).__name__}: {error}")
+                return BrokenPicture(path, in_short(error))
         mean, std = (torch.tensor(values).view(1, -1, 1, 1) for values in (self._form.mean, self._form.std))
         pictures = (torch.stack(tensors).float() / 255 - mean) / std
         labels = torch.tensor([number for _, number in self._batches[index]])
@@ -229,22 +230,23 @@ class PictureLoader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Batch]:
-        iterator = iter(self._loader)
+        iterator: Iterator[Batch | BrokenPicture] | None = None
         while True:
             try:
+                # Starting the processes may fail for want of memory as well.
+                iterator = iter(self._loader) if iterator is None else iterator
                 batch = next(iterator)
             except StopIteration:
                 return
-            except RuntimeError as error:
+            except (RuntimeError, OSError) as error:
                 raise UserError(
-                    f"the processes that read --data {self._folder.path} failed "
-                    f"({str(error).splitlines()[0]}); "
-                    "free some memory or choose a smaller --batch-size",
+                    f"the processes that read --data {self._folder.path} failed with "
+                    f"{in_short(error)}; free some memory or choose a smaller --batch-size",
                     COULD_NOT_MEASURE,
                 ) from error
             if isinstance(batch, BrokenPicture):
                 raise UserError(
-                    f"{batch.path} cannot be read as a picture ({batch.reason}); "
+                    f"{batch.path} cannot be read as a picture, it raised {batch.reason}; "
                     "repair it or take it out of --data",
                     COULD_NOT_MEASURE,
                 )

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,6 @@ from anomprof.instruments.trace_reader import OUTSIDE_OPS, OpRow, TraceSummary, 
 
 DATA = Path(__file__).parents[1] / "data"
 
-# Made-up traces below use ten-microsecond units so that every sum can be done in the head.
 HALF = 0.5  # makes a time stamp fractional, as in new traces
 
 
@@ -244,6 +245,12 @@ def test_a_broken_file_is_named_in_one_sentence(tmp_path: Path, content: bytes) 
         read_trace(path)
 
 
+def test_reading_a_trace_loads_no_torch() -> None:
+    code = "import sys, anomprof.instruments.trace_reader; print('torch' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "False"
+
+
 def test_a_missing_file_is_named_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"absent\.json"):
         read_trace(tmp_path / "absent.json")
@@ -304,8 +311,7 @@ def test_device_time_per_op_agrees_with_another_projects_sums(
 
 
 def test_fills_and_copies_are_device_time_too() -> None:
-    # 988.995 microseconds of kernels (the table above is cut to the ops; here straight from the file)
-    # and five fills.
+    # Straight from the file: every kernel, and the five fills that the table above leaves out.
     path = DATA / "normalization_train_mi300x.json.gz"
     events = orjson.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     fills = sum(event["dur"] for event in events if event["cat"] == "gpu_memset")

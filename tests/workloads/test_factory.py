@@ -179,13 +179,13 @@ def make():
             "def make(batch_size): return workload()",
             {},
             "own_model.py:make requires an argument 'batch_size'; "
-            "give --batch-size, or give it a default value",
+            "give --batch-size or give the argument a default value",
         ),
         (
             "def make(depth): return workload()",
             {},
-            "own_model.py:make requires an argument 'depth'; anomprof has nothing to pass for it, "
-            "or give it a default value",
+            "own_model.py:make requires an argument 'depth', which anomprof does not know; "
+            "give it a default value",
         ),
         (
             "def mike(): pass\nclass Other: pass",
@@ -307,7 +307,8 @@ def test_a_wrong_factory_ends_in_one_sentence(
         ("raise SystemExit", "importing own_model.py raised SystemExit at own_model.py:11; repair it there"),
         (
             "def read():\n    yield 1\n    raise OSError('me')\ndef make(): return workload(batches=read())",
-            "reading the batches of own_model.py:make raised OSError (me) at own_model.py:13; repair it there",
+            "reading the batches of own_model.py:make raised OSError (me) at own_model.py:13; "
+            "repair it there",
         ),
     ],
 )

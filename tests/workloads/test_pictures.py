@@ -124,7 +124,7 @@ def test_a_broken_picture_is_named_in_one_sentence(
         broken.write_bytes(b"hello" if damage == "text" else b"")
     pictures = loader(picture_folder, batch_size=5)
     message = sentence(lambda: list(pictures), exit_code=3)
-    assert message.startswith(f"{broken} cannot be read as a picture (")
+    assert message.startswith(f"{broken} cannot be read as a picture, it raised ")
     assert message.endswith("repair it or take it out of --data")
 
 
@@ -133,7 +133,7 @@ def test_a_picture_that_vanished_is_named_in_one_sentence(
 ) -> None:
     pictures = loader(picture_folder, batch_size=5)
     (picture_folder / "cat" / "10.png").unlink()
-    assert "10.png cannot be read as a picture (FileNotFoundError" in sentence(
+    assert "10.png cannot be read as a picture, it raised FileNotFoundError" in sentence(
         lambda: list(pictures), exit_code=3
     )
 
@@ -144,7 +144,9 @@ def test_a_worker_process_that_dies_ends_in_one_sentence(
     monkeypatch.setattr(DecodedPictures, "_decode", lambda *_: __import__("os")._exit(9))
     pictures = loader(picture_folder, batch_size=5)
     message = sentence(lambda: list(pictures), exit_code=3)
-    assert message.startswith(f"the processes that read --data {picture_folder} failed (DataLoader worker")
+    assert message.startswith(
+        f"the processes that read --data {picture_folder} failed with RuntimeError (DataLoader worker"
+    )
 
 
 def test_a_missing_folder_a_file_and_empty_folders_are_refused(

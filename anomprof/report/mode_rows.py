@@ -21,8 +21,8 @@ class ModeRow:
             ``not available``, ``not measured``.
         rounds: Rounds in which both this mode and the baseline ran.
         same_numbers: Whether training ended bitwise where the baseline ends (for the baseline:
-            whether it repeats itself): ``yes``, ``no``, ``buffers differ``, the latter two with
-            ``(!)`` where the mode promised better, or ``-`` where it is not known.
+            whether it repeats itself): ``yes``, ``no``, ``buffers differ``,
+            ``no (!)`` where the mode promised the same parameters, ``-`` where it is not known.
         notes: Whole sentences that explain the row.
         mark: The verdict as one word, for colours.
     """
@@ -143,14 +143,20 @@ def _same_numbers(mode: ModeResult) -> str:
         return units.NONE
     if mode.same_parameters and mode.same_buffers is not False:
         return "yes"
-    words = "buffers differ" if mode.same_parameters else "no"
-    return f"{words} (!)" if mode.keeps_numbers else words
+    if mode.same_parameters:
+        return "buffers differ"
+    return "no (!)" if mode.keeps_numbers else "no"
 
 
 def _notes(mode: ModeResult) -> Sequence[str]:
     name, notes = units.one_line(mode.name), []
     if mode.sat_out:
         notes.append(f"{name} sat out later rounds: {units.one_line(mode.sat_out).rstrip('.')}.")
+    if mode.same_parameters and mode.same_buffers is False:
+        notes.append(
+            f"{name} ends with the baseline's parameters but with other buffers, such as batch-norm "
+            "statistics that are updated once more where the forward pass is recomputed."
+        )
     if mode.memory_from:
         notes.append(
             f"Memory and ops of {name} come from the profiled pass of {units.one_line(mode.memory_from)}."

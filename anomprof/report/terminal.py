@@ -47,10 +47,10 @@ def _table(rows: Sequence[ModeRow]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("\nmode", overflow="fold")
     table.add_column("step\ntime", justify="right", no_wrap=True)
-    table.add_column("slowdown\n(95 %)", justify="right", overflow="fold")
+    table.add_column("slowdown\n(95 %)", justify="right", overflow="fold", min_width=19)
     table.add_column("\nverdict", no_wrap=True)
     table.add_column("peak\nmemory", justify="right", no_wrap=True)
-    table.add_column("same\nnumbers", overflow="fold", min_width=7)
+    table.add_column("same\nnumbers", overflow="fold", width=7)
     for row in rows:
         cells = (row.name, row.short_step, row.slowdown, row.verdict, row.peak_memory, row.same_numbers)
         table.add_row(*(Text(cell) for cell in cells), style=_STYLES.get(row.mark, ""))

@@ -133,7 +133,7 @@ def _not_resolved(name: str, step: str, slowdown: Interval) -> str:
         return f"{name} ran in one round only ({factor}x), which is too little for a verdict on this {step}."
     return (
         f"What {_inside(name)} costs this {step} is not resolved: {factor}x ({interval}) "
-        f"after {slowdown.n} rounds; a larger --budget would tell."
+        f"after {slowdown.n} rounds; a larger budget would tell."
     )
 
 

@@ -68,6 +68,10 @@ def terminal_text(folder: Path, width: int = 80) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
+def terminal_line(folder: Path) -> str:
+    return " ".join(terminal_text(folder).split())
+
+
 def everything(folder: Path) -> str:
     report.write(folder)
     return (folder / "report.md").read_text() + unescape((folder / "report.html").read_text())
@@ -109,7 +113,7 @@ def test_the_terminal_shows_the_same_slowdowns_within_80_columns(reported: Path)
 
 
 def test_the_terminal_opens_with_the_verdict_and_gives_reasons(reported: Path) -> None:
-    text = " ".join(terminal_text(reported).split())
+    text = terminal_line(reported)
     assert text.startswith("Anomaly mode makes this ResNet-50 step 1.2")
     assert "amp-fp16 is not available here: float16 convolutions are not implemented on this CPU." in text
     assert "amp-bf16 sat out later rounds" in text
@@ -192,6 +196,13 @@ def test_a_mode_without_proof_is_marked_and_gets_no_number(tmp_path: Path) -> No
     row = next(row for row in html_rows(folder) if row[0] == "clip-norm")
     assert row == ["clip-norm", "-", "-", "no proof", "-", "-", "-", "-", "-"]
     assert "there is no proof that it was on (no norm was computed)" in text
+
+
+def test_same_numbers_are_told_apart(reported: Path) -> None:
+    same = {row[0]: row[3] for row in html_rows(reported) if len(row) == 7}
+    assert (same["baseline"], same["anomaly"], same["clip-norm"]) == ("yes", "yes", "no")
+    assert same["checkpoint"] == "buffers differ"
+    assert "checkpoint ends with the baseline's parameters but with other buffers" in terminal_line(reported)
 
 
 def test_long_runs_keep_the_plots_small(tmp_path: Path) -> None:

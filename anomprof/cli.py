@@ -16,7 +16,7 @@ from rich.console import Console
 
 import anomprof
 from anomprof.errors import WRONG_USAGE, UserError
-from anomprof.plan import DEFAULT_BUDGET_SECONDS, QUICK_BUDGET_SECONDS, QUICK_IMAGE_SIZE, Plan
+from anomprof.harness.plan import DEFAULT_BUDGET_SECONDS, QUICK_BUDGET_SECONDS, QUICK_IMAGE_SIZE, Plan
 
 _INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
 
@@ -47,7 +47,7 @@ def _fail(message: str, status: int) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(anomprof.__version__, prog_name="anomprof")
 def cli() -> None:
-    """What anomaly mode, clipping, AMP and checkpointing cost your PyTorch training step.
+    r"""What anomaly mode, clipping, AMP and checkpointing cost your PyTorch training step.
 
     \b
     python -m anomprof bench resnet50        measure the cost of every mode
@@ -59,38 +59,79 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("workload")
-@click.option("--modes", default="default", show_default=True, metavar="A,B+C,...",
-              help="Modes to measure, separated by commas; a+b combines two; 'default' and 'all' are lists; "
-                   "file.py:Class is your own.")
-@click.option("--budget", type=float, metavar="SECONDS",
-              help=f"How long to measure.  [default: {DEFAULT_BUDGET_SECONDS:g}]")
-@click.option("--quick", is_flag=True,
-              help=f"A first look in under a minute: {QUICK_BUDGET_SECONDS:g} s, pictures of "
-                   f"{QUICK_IMAGE_SIZE} px.")
+@click.option(
+    "--modes",
+    default="default",
+    show_default=True,
+    metavar="A,B+C,...",
+    help="Modes to measure, separated by commas; a+b combines two; 'default' and 'all' are lists; "
+    "file.py:Class is your own.",
+)
+@click.option(
+    "--budget",
+    type=float,
+    metavar="SECONDS",
+    help=f"How long to measure.  [default: {DEFAULT_BUDGET_SECONDS:g}]",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help=f"A first look in under a minute: {QUICK_BUDGET_SECONDS:g} s, pictures of {QUICK_IMAGE_SIZE} px.",
+)
 @click.option("--device", default="auto", show_default=True, help="cpu, cuda, cuda:1, or auto.")
 @click.option("--batch-size", type=int, metavar="N", help="Samples per step.  [default: fits the device]")
 @click.option("--image-size", type=int, metavar="PX", help="Height and width of pictures.")
 @click.option("--sequence-length", type=int, metavar="N", help="Tokens per sequence.")
-@click.option("--dtype", default="float32", show_default=True, metavar="NAME",
-              help="Precision of the model: float32, float64, bfloat16, float16.")
+@click.option(
+    "--dtype",
+    default="float32",
+    show_default=True,
+    metavar="NAME",
+    help="Precision of the model: float32, float64, bfloat16, float16.",
+)
 @click.option("--optimizer", metavar="NAME", help="sgd, adam, adamw, ...  [default: the workload's]")
-@click.option("--data", metavar="DIR|FILE",
-              help="Real input: a folder class/picture.jpg|png for image models, a text file for "
-                   "language models.")
-@click.option("--clip-norm", type=float, default=1.0, show_default=True, metavar="T",
-              help="Threshold of the mode clip-norm.")
-@click.option("--clip-value", type=float, default=0.5, show_default=True, metavar="T",
-              help="Threshold of the mode clip-value.")
-@click.option("--steps", type=int, metavar="N",
-              help="Timed steps per turn.  [default: about half a second of them]")
-@click.option("--processes", type=int, default=1, show_default=True, metavar="N",
-              help="Repeat everything in N fresh processes (the budget is divided among them).")
+@click.option(
+    "--data",
+    metavar="DIR|FILE",
+    help="Real input: a folder class/picture.jpg|png for image models, a text file for language models.",
+)
+@click.option(
+    "--clip-norm",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="T",
+    help="Threshold of the mode clip-norm.",
+)
+@click.option(
+    "--clip-value",
+    type=float,
+    default=0.5,
+    show_default=True,
+    metavar="T",
+    help="Threshold of the mode clip-value.",
+)
+@click.option(
+    "--steps", type=int, metavar="N", help="Timed steps per turn.  [default: about half a second of them]"
+)
+@click.option(
+    "--processes",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Repeat everything in N fresh processes (the budget is divided among them).",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of weights, data and order.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
-              help="Where to write.  [default: reports/WORKLOAD-UTCTIME]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to write.  [default: reports/WORKLOAD-UTCTIME]",
+)
 @click.option("-f", "--force", is_flag=True, help="Overwrite the record in --out.")
 def bench(**chosen: Any) -> int:
-    """Measure what each mode costs a training step of WORKLOAD.
+    r"""Measure what each mode costs a training step of WORKLOAD.
 
     WORKLOAD is a built-in name (resnet50, resnet18, vit, gpt, lstm, mlp), torchvision:NAME,
     timm:NAME, or file.py:factory for your own. The baseline is always measured too.
@@ -105,9 +146,8 @@ def bench(**chosen: Any) -> int:
     folder: Path = chosen.pop("out") or _default_folder(chosen["workload"])
     force: bool = chosen.pop("force")
     plan = _plan(**chosen)
-    from anomprof import report
-    from anomprof.processes import execute
-    from anomprof.progress import Progress
+    from anomprof.harness.processes import execute
+    from anomprof.harness.progress import Progress
 
     console = Console(stderr=True)
     command = "python -m anomprof " + " ".join(sys.argv[1:])
@@ -118,14 +158,16 @@ def bench(**chosen: Any) -> int:
         except KeyboardInterrupt:
             console.print("interrupted: reporting what was measured so far")
             status = _INTERRUPTED
-    _write_and_print(report, folder)
+    _report(folder)
     return status
 
 
-def _write_and_print(report: Any, folder: Path) -> None:
-    paths = report.write(folder)
-    report.print_summary(folder, Console())
-    print("Wrote " + ", ".join(str(path) for path in paths))
+def _report(folder: Path) -> None:
+    """Prints the summary of a record, writes its report and names what was written."""
+    from anomprof import report
+
+    paths = report.show(folder, Console())
+    print("Wrote " + " ".join(str(path) for path in paths))
 
 
 def _default_folder(workload: str) -> Path:
@@ -169,9 +211,7 @@ def report_command(folder: Path) -> None:
 
     Works without torch, on any machine, and on the record of a run that was killed.
     """
-    from anomprof import report
-
-    _write_and_print(report, folder)
+    _report(folder)
 
 
 @cli.command("list")
@@ -187,8 +227,8 @@ def list_command() -> None:
 @click.argument("arguments")
 def bench_process(folder: Path, arguments: str) -> None:
     """Measure one process's share of a plan (started by 'bench')."""
-    from anomprof.processes import run_child
-    from anomprof.progress import Progress
+    from anomprof.harness.processes import run_child
+    from anomprof.harness.progress import Progress
 
     with Progress(Console(stderr=True), "bench, in a fresh process") as progress:
         run_child(folder, arguments, progress)

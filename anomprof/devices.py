@@ -26,7 +26,9 @@ def resolve(text: str) -> torch.device:
     if device.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (device.index or 0) >= count:
-            found = f"this machine offers {count} CUDA devices" if count else "torch finds no CUDA device here"
+            found = (
+                f"this machine offers {count} CUDA devices" if count else "torch finds no CUDA device here"
+            )
             raise UserError(f"device {text!r}: {found}; give --device cpu or auto", COULD_NOT_MEASURE)
     return device
 

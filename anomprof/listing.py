@@ -13,12 +13,14 @@ def print_listing(console: Console) -> None:
     """Prints workloads and modes, one line each, and why those not available are not."""
     device = devices.resolve("auto")
     options = ModeOptions()
-    console.print(f"[bold]Workloads[/bold] (python -m anomprof bench NAME)", highlight=False)
+    console.print("[bold]Workloads[/bold] (python -m anomprof bench NAME)", highlight=False)
     table = _table()
     for listing in workloads.available():
         table.add_row(listing.name, _described(listing.description, listing.unavailable_reason))
     console.print(table)
-    console.print(f"\n[bold]Modes[/bold] on {device} (--modes NAME,NAME,...; * = in the default list)", highlight=False)
+    console.print(
+        f"\n[bold]Modes[/bold] on {device} (--modes NAME,NAME,...; * = in the default list)", highlight=False
+    )
     table = _table()
     known = modes.known()
     for name in [*known, *(name for name in modes.ALL if name not in known)]:

@@ -43,7 +43,8 @@ CREATE TABLE reading (
     process INTEGER NOT NULL, mode TEXT NOT NULL, phase TEXT NOT NULL, module TEXT NOT NULL,
     op TEXT NOT NULL, ordinal INTEGER NOT NULL, quantity TEXT NOT NULL, value REAL NOT NULL);
 CREATE TABLE sample (
-    process INTEGER NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, quantity TEXT NOT NULL, value REAL NOT NULL);
+    process INTEGER NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, quantity TEXT NOT NULL,
+    value REAL NOT NULL);
 """
 
 
@@ -72,7 +73,9 @@ QUANTITIES: Mapping[str, Quantity] = {
         Quantity("memory_bytes", True, "bytes allocated minus bytes freed inside the op itself"),
         Quantity("base_bytes", False, "tensors alive before the step: parameters, buffers, optimizer, batch"),
         Quantity("peak_bytes", False, "most tensor bytes alive at one time in a step"),
-        Quantity("host_syncs", True, "how often the host had to wait for a value from the device in one step"),
+        Quantity(
+            "host_syncs", True, "how often the host had to wait for a value from the device in one step"
+        ),
         Quantity("step_seconds", False, "length of the profiled step; never used as a step time"),
         Quantity("power_watts", False, "power drawn by the device"),
         Quantity("temperature_celsius", False, "temperature of the device"),
@@ -84,7 +87,11 @@ QUANTITIES: Mapping[str, Quantity] = {
         Quantity("ecc_errors_corrected", False, "corrected memory errors since the driver was loaded"),
         Quantity("ecc_errors_uncorrected", False, "uncorrected memory errors since the driver was loaded"),
         Quantity("load_average", False, "runnable processes on the host, averaged over one minute"),
-        Quantity("other_cpu_ratio", False, "share of the host's CPU time used by other processes since the last sample"),
+        Quantity(
+            "other_cpu_ratio",
+            False,
+            "share of the host's CPU time used by other processes since the last sample",
+        ),
         Quantity("cpu_clock_hertz", False, "mean clock of the host's cores"),
         Quantity("available_bytes", False, "memory that the host could still give out"),
     )
@@ -211,7 +218,7 @@ class RecordWriter:
         path = folder / FILE_NAME
         if path.exists() and not force:
             raise UserError(
-                f"{folder} already holds a record; name another folder with --out, or overwrite it with --force"
+                f"{folder} already holds a record; give another with --out, or overwrite it with --force"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -293,8 +300,10 @@ class RecordWriter:
             _check_quantity(reading.quantity)
             site = reading.site
             rows.append(
-                (self.process, reading.mode, site.phase, site.module, site.op, site.ordinal)
-                + (reading.quantity, float(reading.value))
+                (
+                    *(self.process, reading.mode, site.phase, site.module, site.op, site.ordinal),
+                    *(reading.quantity, float(reading.value)),
+                )
             )
         self._write("INSERT INTO reading VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
         self.commit()
@@ -317,6 +326,7 @@ class RecordWriter:
         """Commits and closes the file. A failing disk was already reported by the write before."""
         with contextlib.suppress(sqlite3.Error):
             self._connection.commit()
+            self._connection.execute("PRAGMA journal_mode = DELETE")  # leaves one file, not two
         self._connection.close()
 
     def _write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -332,9 +342,7 @@ def load(folder: Path) -> Record:
     """
     path = folder / FILE_NAME if folder.is_dir() else folder
     if not path.is_file():
-        raise UserError(
-            f"no record in {folder} (looked for {FILE_NAME}); give the folder that 'bench' named in its last line"
-        )
+        raise UserError(f"no record in {folder} (looked for {FILE_NAME}); give the folder that 'bench' wrote")
     try:
         connection = _connect_for_reading(path)
         try:
@@ -342,14 +350,18 @@ def load(folder: Path) -> Record:
         finally:
             connection.close()
     except (sqlite3.Error, orjson.JSONDecodeError) as error:
-        raise UserError(f"{path} cannot be read as a record ({error}); it is damaged or not a record") from error
+        raise UserError(
+            f"{path} cannot be read as a record ({error}); it is damaged or not a record"
+        ) from error
 
 
 def _read(path: Path, connection: sqlite3.Connection) -> Record:
     facts = {key: orjson.loads(value) for key, value in connection.execute("SELECT key, value FROM fact")}
     schema = facts.get("schema")
     if schema is None:
-        raise UserError(f"{path} ends before its first entry: the run was killed while it started; run it again")
+        raise UserError(
+            f"{path} ends before its first entry: the run was killed while it started; run it again"
+        )
     if schema > SCHEMA:
         raise UserError(
             f"{path} has format {schema} and this anomprof reads up to {SCHEMA}; install a newer anomprof"
@@ -358,14 +370,20 @@ def _read(path: Path, connection: sqlite3.Connection) -> Record:
     steps: dict[int, list[Step]] = {}
     for turn_id, *values in connection.execute("SELECT * FROM step ORDER BY turn, number"):
         steps.setdefault(turn_id, []).append(Step(*values))
-    turns = connection.execute("SELECT id, process, round, position, mode, started, facts FROM turn ORDER BY id")
+    turns = connection.execute(
+        "SELECT id, process, round, position, mode, started, facts FROM turn ORDER BY id"
+    )
     readings = connection.execute("SELECT * FROM reading ORDER BY rowid")
-    samples = connection.execute("SELECT at, source, quantity, value, process FROM sample ORDER BY process, at")
+    samples = connection.execute(
+        "SELECT at, source, quantity, value, process FROM sample ORDER BY process, at"
+    )
     return Record(
         facts=facts,
         modes={name: orjson.loads(value) for name, value in modes},
         turns=tuple(
-            Turn(process, round_, position, mode, started, tuple(steps.get(id_, ())), orjson.loads(turn_facts))
+            Turn(
+                process, round_, position, mode, started, tuple(steps.get(id_, ())), orjson.loads(turn_facts)
+            )
             for id_, process, round_, position, mode, started, turn_facts in turns
         ),
         readings=tuple(

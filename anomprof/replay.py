@@ -31,7 +31,7 @@ class RandomState:
             python=random.getstate(),
             numpy=numpy.random.get_state() if numpy else None,
             cpu=torch.get_rng_state(),
-            cuda=tuple(torch.cuda.get_rng_state_all()) if torch.cuda.is_initialized() else (),
+            cuda=tuple(torch.cuda.get_rng_state_all()) if _cuda_is_in_use() else (),
         )
 
     def restore(self) -> None:
@@ -56,9 +56,7 @@ class Snapshot:
         self._model = model
         self._optimizer = optimizer
         self._tensors = [(tensor, tensor.detach().clone()) for tensor in state_tensors(model)]
-        self._optimizer_state = {
-            parameter: _copied(state) for parameter, state in optimizer.state.items()
-        }
+        self._optimizer_state = {parameter: _copied(state) for parameter, state in optimizer.state.items()}
         self._groups = [
             {key: copy.deepcopy(value) for key, value in group.items() if key != "params"}
             for group in optimizer.param_groups
@@ -114,7 +112,7 @@ def digest(tensors: Iterable[torch.Tensor]) -> str:
         if plain.layout is not torch.strided:
             plain = plain.to_dense()
         raw = plain.cpu().contiguous().reshape(-1).view(torch.uint8)
-        hasher.update(memoryview(raw.numpy()))
+        hasher.update(raw.numpy().data)
     return hasher.hexdigest()
 
 
@@ -158,3 +156,7 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(inner)
     else:
         yield value
+
+
+def _cuda_is_in_use() -> bool:
+    return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]

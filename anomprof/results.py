@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anomprof.environment.precision import low_precision_reason
 from anomprof.record import Record, Turn
 from anomprof.stats import (
     Interval,
@@ -19,11 +20,14 @@ from anomprof.stats import (
     median_interval,
     paired_difference,
     paired_ratio,
+    ratio_estimate,
     verdict,
 )
 
 SCHEMA = "anomprof.results/1"
 BASELINE = "baseline"
+
+_AUTOCAST_DTYPES = {"amp-bf16": "bfloat16", "amp-fp16": "float16"}
 
 
 @dataclass(frozen=True)
@@ -133,9 +137,13 @@ def derive(record: Record) -> Results:
     """Computes every result from the raw values of a record."""
     ops = _op_rows(record)
     slowdowns = measure_slowdowns(record.turns)
+    peaks = _peak_bytes(record)
     return Results(
         facts=record.facts,
-        modes=tuple(_mode_result(name, facts, record, slowdowns) for name, facts in record.modes.items()),
+        modes=tuple(
+            _mode_result(name, facts, record, slowdowns.get(name), peaks)
+            for name, facts in record.modes.items()
+        ),
         anomaly_cost=_anomaly_cost(record, slowdowns, ops),
         ops=ops,
         rounds=len({(turn.process, turn.round) for turn in record.turns if turn.steps}),
@@ -182,17 +190,20 @@ def _pairs(
 
 
 def _mode_result(
-    name: str, facts: Mapping[str, Any], record: Record, slowdowns: Mapping[str, Interval]
+    name: str,
+    facts: Mapping[str, Any],
+    record: Record,
+    slowdown: Interval | None,
+    peaks: Mapping[str, float],
 ) -> ModeResult:
     turns = [turn for turn in record.turns if turn.mode == name and is_complete(turn)]
     steps = [step for turn in turns for step in turn.steps]
     step = median_interval([step.step_seconds for step in steps]) if steps else None
     samples = record.facts.get("workload", {}).get("samples_per_batch")
     memory_from = facts.get("profiled_as")
-    peak = _peak_bytes(record, memory_from or name)
-    baseline_peak = _peak_bytes(record, BASELINE)
+    peak, baseline_peak = peaks.get(memory_from or name), peaks.get(BASELINE)
     energy, no_energy = _energy(record, turns)
-    slowdown = slowdowns.get(name)
+    judged = verdict(slowdown) if slowdown else None
     return ModeResult(
         name=name,
         summary=facts.get("summary", ""),
@@ -200,11 +211,11 @@ def _mode_result(
         reason=facts.get("reason"),
         applied=facts.get("applied", False),
         proof=facts.get("proof", ""),
-        figures=facts.get("figures", {}),
+        figures={**facts.get("figures", {}), **_why_slow(name, judged, record)},
         keeps_numbers=facts.get("keeps_numbers", False),
         step=step,
         slowdown=slowdown,
-        verdict=verdict(slowdown) if slowdown else None,
+        verdict=judged,
         samples_per_second=samples / step.estimate if samples and step else None,
         wait_seconds=statistics.median(step.wait_seconds for step in steps) if steps else None,
         edge_share=_edge_share(turns),
@@ -229,10 +240,10 @@ def _edge_share(turns: Sequence[Turn]) -> float | None:
 
 
 def _ratio_by_process(turns: Sequence[Turn], name: str) -> tuple[float, ...]:
-    times = _times_by_mode(turns)
     if name == BASELINE:
         return ()
-    return tuple(paired_ratio([pairs]).estimate for pairs in _pairs(times, name, BASELINE))
+    times = _times_by_mode([turn for turn in turns if turn.mode in (name, BASELINE)])
+    return tuple(ratio_estimate(pairs) for pairs in _pairs(times, name, BASELINE))
 
 
 def _same(turns: Sequence[Turn], name: str, digest: str) -> bool | None:
@@ -253,13 +264,31 @@ def _same(turns: Sequence[Turn], name: str, digest: str) -> bool | None:
     return all(seen[process] == reference[process] for process in compared)
 
 
-def _peak_bytes(record: Record, name: str) -> float | None:
-    peaks = [r.value for r in record.readings if r.mode == name and r.quantity == "peak_bytes"]
-    return max(peaks) if peaks else None
+def _peak_bytes(record: Record) -> dict[str, float]:
+    peaks: dict[str, float] = {}
+    for reading in record.readings:
+        if reading.quantity == "peak_bytes":
+            peaks[reading.mode] = max(reading.value, peaks.get(reading.mode, 0.0))
+    return peaks
+
+
+def _why_slow(name: str, judged: Verdict | None, record: Record) -> dict[str, str]:
+    """Explains a slow autocast where the machine has no units for its precision."""
+    if judged != "slower":
+        return {}
+    environment = record.facts.get("environment") or {}
+    for part in name.split("+"):
+        dtype = _AUTOCAST_DTYPES.get(part)
+        reason = low_precision_reason(environment, dtype) if dtype else None
+        if reason:
+            return {"why_slow": reason}
+    return {}
 
 
 def _energy(record: Record, turns: Sequence[Turn]) -> tuple[float | None, str | None]:
-    joules = [turn.facts["energy_joules_per_step"] for turn in turns if turn.facts.get("energy_joules_per_step")]
+    joules = [
+        turn.facts["energy_joules_per_step"] for turn in turns if turn.facts.get("energy_joules_per_step")
+    ]
     if joules:
         return statistics.median(joules), None
     reasons = [turn.facts["energy_refused"] for turn in turns if turn.facts.get("energy_refused")]
@@ -308,7 +337,8 @@ def _anomaly_cost(
             if base and without_checks:
                 both[process].append((seconds - without_checks) / base)
         checks = paired_difference(list(both.values())) if both else None
-    in_ops, extra_calls = None, {}
+    in_ops: float | None = None
+    extra_calls: dict[str, int] = {}
     if BASELINE in ops and "anomaly" in ops:
         in_ops, extra_calls = _extra_ops(ops[BASELINE], ops["anomaly"])
     syncs = _host_syncs(record, "anomaly")
@@ -330,9 +360,7 @@ def _host_syncs(record: Record, mode: str) -> float | None:
     return counts[0] if counts else None
 
 
-def _extra_ops(
-    baseline: Sequence[OpRow], anomaly: Sequence[OpRow]
-) -> tuple[float | None, dict[str, int]]:
+def _extra_ops(baseline: Sequence[OpRow], anomaly: Sequence[OpRow]) -> tuple[float | None, dict[str, int]]:
     """Extra time and calls of the ops that anomaly mode calls more often."""
     before = {row.op: row for row in baseline}
     nothing = OpRow("", 0, 0.0, 0.0, 0)
@@ -341,9 +369,7 @@ def _extra_ops(
         old = before.get(row.op, nothing)
         if row.calls > old.calls:
             extra_calls[row.op] = row.calls - old.calls
-            extra_seconds += max(
-                row.self_seconds - old.self_seconds, row.device_seconds - old.device_seconds
-            )
+            extra_seconds += max(row.self_seconds - old.self_seconds, row.device_seconds - old.device_seconds)
     busy = max(sum(row.self_seconds for row in baseline), sum(row.device_seconds for row in baseline))
     return (extra_seconds / busy if busy else None), extra_calls
 
@@ -379,14 +405,14 @@ def to_json(results: Results, warnings: Sequence[str]) -> dict[str, Any]:
 def _mode_json(mode: ModeResult) -> dict[str, Any]:
     if not mode.available:
         return {"available": False, "unavailable_because": mode.reason, "applied": False, "proof": None}
-    ratio = mode.slowdown
+    step = mode.step
     return {
         "available": True,
         "applied": mode.applied,
         "proof": mode.proof,
         "figures": dict(mode.figures),
-        "step_seconds": mode.step and {"median": mode.step.estimate, **as_json(mode.step)},
-        "slowdown": ratio and {"ratio": ratio.estimate, **as_json(ratio), "verdict": mode.verdict},
+        "step_seconds": None if step is None else {"median": step.estimate, **as_json(step)},
+        "slowdown": _slowdown_json(mode),
         "slowdown_by_process": list(mode.ratio_by_process),
         "samples_per_second": mode.samples_per_second,
         "wait_seconds": mode.wait_seconds,
@@ -404,9 +430,18 @@ def _mode_json(mode: ModeResult) -> dict[str, Any]:
     }
 
 
+def _slowdown_json(mode: ModeResult) -> dict[str, Any] | None:
+    if mode.name == BASELINE and mode.step is not None:
+        # By definition; so that every mode that was measured has the same entries.
+        return {"ratio": 1.0, "low": 1.0, "high": 1.0, "n": mode.step.n, "verdict": "no difference"}
+    if mode.slowdown is None:
+        return None
+    return {"ratio": mode.slowdown.estimate, **as_json(mode.slowdown), "verdict": mode.verdict}
+
+
 def _cost_json(cost: AnomalyCost) -> dict[str, Any]:
     def share(interval: Interval | None) -> dict[str, Any] | None:
-        return interval and {"share": interval.estimate, **as_json(interval)}
+        return None if interval is None else {"share": interval.estimate, **as_json(interval)}
 
     return {
         "stacks_share": cost.stacks and cost.stacks.estimate,

@@ -7,14 +7,14 @@ breaks one file.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 __all__ = ["DispatchMode", "compiled_graph_counts", "op_name"]
 
-#: Base class of modes that see every op below autograd.
-DispatchMode = TorchDispatchMode
+#: Base class of modes that see every op below autograd. (torch gives it no types.)
+DispatchMode: Any = TorchDispatchMode
 
 
 def op_name(function: object) -> str:

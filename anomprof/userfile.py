@@ -58,7 +58,9 @@ def _import(path: Path, what: str) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]
-        raise UserError(f"{what}: importing {path} failed: {describe(error, path)}", COULD_NOT_MEASURE) from error
+        raise UserError(
+            f"{what}: importing {path} failed: {describe(error, path)}", COULD_NOT_MEASURE
+        ) from error
     return module
 
 

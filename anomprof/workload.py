@@ -14,7 +14,7 @@ from torch import nn
 class Workload:
     """Something that takes training steps.
 
-    One training step is always the same few lines (see ``anomprof.harness.take_step``)::
+    One training step is always the same few lines (see ``anomprof.harness.step.take_step``)::
 
         optimizer.zero_grad()
         loss(model, batch).backward()

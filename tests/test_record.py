@@ -139,5 +139,7 @@ def test_reading_a_record_does_not_change_it(tmp_path):
 
 def test_a_record_is_plain_sqlite(tmp_path):
     RecordWriter.create(tmp_path).close()
-    tables = sqlite3.connect(tmp_path / FILE_NAME).execute("SELECT name FROM sqlite_master WHERE type='table'")
+    tables = sqlite3.connect(tmp_path / FILE_NAME).execute(
+        "SELECT name FROM sqlite_master WHERE type='table'"
+    )
     assert {name for (name,) in tables} == {"fact", "mode", "turn", "step", "reading", "sample"}

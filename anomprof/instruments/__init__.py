@@ -1,0 +1,1 @@
+"""Instruments: what yields readings and leaves the trained numbers as they are."""

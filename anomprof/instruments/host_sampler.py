@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import psutil
 
-from anomprof.memory_limit import available_memory_bytes
+from anomprof.environment.memory_limit import available_memory_bytes
 from anomprof.record import Sample
 
 # The kernel counts CPU time in hundredths of a second: shorter intervals say little about it.

@@ -10,7 +10,7 @@ import torch
 from anomprof.sites import DispatchMode, op_name
 
 
-class Observer(DispatchMode):
+class Observer(DispatchMode):  # type: ignore[misc]  # torch gives its base class no types
     """Counts every op below autograd while it is entered.
 
     Anomaly mode's checks, autocast's casts and recomputed ops all pass here, whatever wrote them.
@@ -43,8 +43,8 @@ class Observer(DispatchMode):
 
     def graph(self, loss: torch.Tensor) -> None:
         """Counts the autograd nodes below the loss; called between forward and backward."""
-        seen = set()
-        todo = [loss.grad_fn]
+        seen: set[Any] = set()
+        todo: list[Any] = [loss.grad_fn]
         while todo:
             node = todo.pop()
             if node is None or node in seen:

@@ -31,7 +31,9 @@ class Anomaly(Mode):
     def proof(self, seen: Seen, baseline: Seen) -> Proof:
         """Counts the NaN checks and the nodes that carry a stack."""
         checks = _checks(seen, baseline)
-        text = f"{checks} gradients checked for NaN, {seen.nodes_with_stack} of {seen.nodes} nodes with a stack"
+        text = (
+            f"{checks} gradients checked for NaN, {seen.nodes_with_stack} of {seen.nodes} nodes with a stack"
+        )
         return Proof(checks > 0 and seen.nodes_with_stack > 0, text)
 
 
@@ -50,5 +52,7 @@ class AnomalyStacks(Mode):
     def proof(self, seen: Seen, baseline: Seen) -> Proof:
         """Counts the nodes that carry a stack, and shows that nothing was checked."""
         checks = _checks(seen, baseline)
-        text = f"{seen.nodes_with_stack} of {seen.nodes} nodes with a stack, {checks} gradients checked for NaN"
+        text = (
+            f"{seen.nodes_with_stack} of {seen.nodes} nodes with a stack, {checks} gradients checked for NaN"
+        )
         return Proof(checks == 0 and seen.nodes_with_stack > 0, text)

@@ -63,7 +63,9 @@ class Compile(Mode):
         """Shows the captured graphs and the compiled regions in the profile."""
         graphs = int(seen.figures.get("graphs", 0))
         captured = int(seen.figures.get("ops_captured", 0))
-        regions = sum(c for op, c in seen.op_calls.items() if "CompiledFxGraph" in op or "CompiledFunction" in op)
+        regions = sum(
+            c for op, c in seen.op_calls.items() if "CompiledFxGraph" in op or "CompiledFunction" in op
+        )
         text = f"{graphs} graphs with {captured} ops compiled, {regions} compiled calls in the profiled step"
         return Proof(graphs > 0 and captured > 0, text)
 

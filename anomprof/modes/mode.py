@@ -1,6 +1,6 @@
 """What a mode is: a context manager around one training step, with proof that it was on.
 
-Where a mode may act within a step (the step itself is ``anomprof.harness.take_step``)::
+Where a mode may act within a step (the step itself is ``anomprof.harness.step.take_step``)::
 
     with mode.turn(workload):                 # around all steps of a turn; wraps blocks, makes a scaler
         for batch in batches:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anomprof.report.terminal import print_summary
+from rich.console import Console
 
-__all__ = ["print_summary", "write"]
+from anomprof import record as records
+from anomprof.criticism import criticise
+from anomprof.report.terminal import print_summary
+from anomprof.results import derive
+
+__all__ = ["print_summary", "show", "write"]
 
 
 def write(folder: Path) -> list[Path]:
@@ -15,3 +20,14 @@ def write(folder: Path) -> list[Path]:
     from anomprof.report import folder as files
 
     return files.write(folder)
+
+
+def show(folder: Path, console: Console) -> list[Path]:
+    """Prints the summary of the record in ``folder``, writes all files and returns their paths."""
+    record = records.load(folder)
+    results = derive(record)
+    warnings = criticise(results, record)
+    print_summary(results, warnings, console)
+    from anomprof.report import folder as files
+
+    return files.write_files(folder, record, results, warnings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +14,7 @@ from anomprof import record as records
 from anomprof.criticism import criticise
 from anomprof.errors import COULD_NOT_MEASURE, UserError
 from anomprof.report import html, markdown, sheets, views
-from anomprof.results import derive, to_json
+from anomprof.results import Results, derive, to_json
 
 
 def write(folder: Path) -> list[Path]:
@@ -25,7 +25,17 @@ def write(folder: Path) -> list[Path]:
     """
     record = records.load(folder)
     results = derive(record)
-    warnings = criticise(results, record)
+    return write_files(folder, record, results, criticise(results, record))
+
+
+def write_files(
+    folder: Path, record: records.Record, results: Results, warnings: Sequence[str]
+) -> list[Path]:
+    """Writes the files of a report whose parts are at hand.
+
+    Raises:
+        UserError: The folder cannot be written.
+    """
     page = views.page(results, warnings)
     content = to_json(results, warnings)
     contents: dict[str, Callable[[TextIO], object]] = {

@@ -13,9 +13,6 @@ NONE = "-"
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
-_HERTZ = ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz"))
-_SCALED = {"seconds": _SECONDS, "bytes": _BYTES, "hertz": _HERTZ}
-_PLAIN = {"celsius": "°C", "watts": "W", "joules": "J", "percent": "%"}
 
 
 def ratio(interval: Interval) -> str:
@@ -114,22 +111,6 @@ def three_digits(value: float) -> str:
 def span(low: str, high: str) -> str:
     """Returns both ends; a minus sign next to a hyphen would be misread."""
     return f"{low} to {high}" if low.startswith("-") else f"{low}-{high}"
-
-
-def named(key: str, value: Any) -> tuple[str, str]:
-    """Returns label and text of a fact whose key ends in its unit, as in ``memory_bytes``."""
-    words = key.split("_")
-    unit = words[-1]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and len(words) > 1:
-        label = " ".join(words[:-1])
-        if unit in _SCALED:
-            return label, _scaled(float(value), _SCALED[unit], signed=False)
-        if unit in _PLAIN:
-            return label, f"{three_digits(float(value))} {_PLAIN[unit]}"
-        if unit in ("ratio", "share"):
-            return " ".join(words), percent(float(value))
-    return " ".join(words), text(value)
 
 
 def text(value: Any) -> str:

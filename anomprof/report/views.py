@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anomprof.environment.labels import describe
 from anomprof.report import method, operators, units, verdict
 from anomprof.report.mode_rows import ModeRow, energy_reason, is_result, mode_rows
 from anomprof.report.page import Column, Page, Part, Plot, Points, Row, Section, Table
@@ -248,7 +249,7 @@ def _workload(results: Results) -> Section:
 
 def _environment(results: Results) -> Section:
     environment = results.facts.get("environment") or {}
-    facts = dict(units.named(str(key), value) for key, value in environment.items())
+    facts = {label: units.one_line(text) for label, text in describe(environment)}
     telemetry = results.facts.get("telemetry") or {}
     if telemetry.get("name"):
         facts["telemetry"] = units.text(telemetry["name"])

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from anomprof import modes
-from anomprof.bench import Bench
 from anomprof.errors import UserError
-from anomprof.evidence import gather
+from anomprof.harness.bench import Bench
+from anomprof.harness.evidence import gather
 from anomprof.modes.mode import Mode, ModeOptions, Proof, Seen
 from tests import tiny
 
@@ -25,7 +25,10 @@ def baseline(bench):
     return gather(bench, "baseline", modes.make("baseline", ModeOptions()), ("baseline",), 3)
 
 
-def evidence(bench, name, options=ModeOptions(), steps=3):
+PLAIN = ModeOptions()
+
+
+def evidence(bench, name, options=PLAIN, steps=3):
     return gather(bench, name, modes.make(name, options), ("baseline", name), steps)
 
 
@@ -172,7 +175,8 @@ def test_autocast_says_that_it_does_nothing_for_a_bfloat16_model():
 
 
 @pytest.mark.parametrize(
-    "name", ["amp-bf16+amp-fp16", "checkpoint+checkpoint-reentrant", "anomaly+anomaly-stacks", "anomaly+anomaly"]
+    "name",
+    ["amp-bf16+amp-fp16", "checkpoint+checkpoint-reentrant", "anomaly+anomaly-stacks", "anomaly+anomaly"],
 )
 def test_two_of_a_kind_cannot_be_combined(name):
     with pytest.raises(UserError, match="cannot be combined"):
@@ -238,7 +242,11 @@ def test_a_users_mode_without_a_proof_is_never_applied(tmp_path):
 
 @pytest.mark.parametrize(
     ("spec", "said"),
-    [("{}:Missing", "has no 'Missing'; it has Halved"), ("{}:contextlib", "not a subclass"), ("no.py:X", "no file")],
+    [
+        ("{}:Missing", "has no 'Missing'; it has Halved"),
+        ("{}:contextlib", "not a subclass"),
+        ("no.py:X", "no file"),
+    ],
 )
 def test_a_users_mode_that_cannot_be_loaded_is_one_sentence(tmp_path, spec, said):
     path = tmp_path / "some_modes.py"
@@ -258,7 +266,9 @@ def test_an_installed_package_adds_a_mode_through_its_entry_point(monkeypatch):
         def load():
             return Extra
 
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry] if group == "anomprof.modes" else [])
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [Entry] if group == "anomprof.modes" else []
+    )
     assert isinstance(modes.make("extra", ModeOptions()), Extra)
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sample_record import write_record
 
 from anomprof import report
+from tests.report.sample_record import write_record
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from sample_record import FACTORS, SUMMARIES, UNAVAILABLE, write_record
 
 from anomprof import report
 from anomprof.errors import COULD_NOT_MEASURE, UserError
+from tests.report.sample_record import FACTORS, SUMMARIES, UNAVAILABLE, write_record
 
 FILES = ["report.html", "report.md", "results.json", "steps.csv", "ops.csv"]
 
@@ -25,7 +25,7 @@ def modules_loaded_by(code: str) -> set[str]:
 
 def test_a_report_is_five_files_beside_the_record(reported: Path) -> None:
     written = {path.name for path in reported.iterdir()}
-    assert written == {*FILES, "record.sqlite", "record.sqlite-journal"}
+    assert written == {*FILES, "record.sqlite"}
 
 
 def test_the_paths_come_back_with_the_page_first(tmp_path: Path) -> None:

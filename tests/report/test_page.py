@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from sample_record import FACTORS, FACTS, PROOFS, SUMMARIES, write_record
 
 from anomprof import report
 from anomprof.criticism import criticise
 from anomprof.record import load
 from anomprof.results import derive
+from tests.report.sample_record import FACTORS, FACTS, PROOFS, SUMMARIES, write_record
 
 CHROMIUM = shutil.which("chromium")
 HOSTILE = "<script>alert(1)</script>|a`b\n# *c* $x$"

@@ -37,26 +37,6 @@ def test_seconds_choose_their_unit(value: float, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "expected"),
-    [
-        ("memory_bytes", 16 * 2**30, ("memory", "16.0 GiB")),
-        ("cpu_clock_hertz", 2.6e9, ("cpu clock", "2.60 GHz")),
-        ("budget_seconds", 180.0, ("budget", "180 s")),
-        ("load_ratio", 0.5, ("load ratio", "50 %")),
-        ("debug_switches", [], ("debug switches", "none")),
-        ("torch_threads", 2, ("torch threads", "2")),
-        ("deterministic", True, ("deterministic", "yes")),
-        ("cpu_name", None, ("cpu name", "not known")),
-        ("clocks", {"boost": True}, ("clocks", "boost: yes")),
-    ],
-)
-def test_a_fact_is_printed_with_the_unit_in_its_name(
-    key: str, value: object, expected: tuple[str, str]
-) -> None:
-    assert units.named(key, value) == expected
-
-
-@pytest.mark.parametrize(
     ("value", "expected"),
     [(9.999, "10.0"), (99.95, "100"), (0.01234, "0.0123"), (12345.6, "12,346"), (-1.5, "-1.50")],
 )

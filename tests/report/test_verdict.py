@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sample_record import FACTS, write_record
 
 from anomprof.record import load
 from anomprof.report import verdict
 from anomprof.results import Results, derive
+from tests.report.sample_record import FACTS, write_record
 
 
 def results_of(tmp_path: Path, factors: dict[str, float], **options: Any) -> Results:
@@ -76,7 +76,7 @@ def test_without_anomaly_mode_in_the_plan_the_first_mode_leads(tmp_path: Path) -
 
 
 def test_a_baseline_alone_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sample_record.UNAVAILABLE", {})
+    monkeypatch.setattr("tests.report.sample_record.UNAVAILABLE", {})
     results = results_of(tmp_path, {"baseline": 1.0}, noise=1e-6)
     assert verdict.headline(results) == (
         "This ResNet-50 step takes 492.0 ms (492.0-492.0); no other mode was measured."

@@ -11,7 +11,13 @@ Options = Callable[..., WorkloadOptions]
 
 
 def test_the_public_names_are_these() -> None:
-    assert anomprof.workloads.__all__ == ["Listing", "WorkloadOptions", "available", "build"]
+    assert anomprof.workloads.__all__ == [
+        "Listing",
+        "WorkloadOptions",
+        "available",
+        "build",
+        "takes_any_image_size",
+    ]
 
 
 def test_everything_that_can_be_built_is_listed_in_one_line_each() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from anomprof.bench import Bench
+from anomprof.harness.bench import Bench
 from anomprof.instruments.memory import peak_on_accelerator, profile_step
 from anomprof.instruments.observer import Observer
 from anomprof.instruments.trace_reader import TraceSummary

@@ -51,7 +51,7 @@ class Feed:
                 raise UserError("the workload's batches are empty; give at least one batch")
 
 
-class _named:  # noqa: N801  (reads as a phrase: with _named(...))
+class _named:
     """Turns an exception of the user's data into one sentence."""
 
     def __init__(self, doing: str) -> None:

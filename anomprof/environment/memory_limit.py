@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from anomprof.control_group import limit_folders, read_numbers
+from anomprof.environment.control_group import limit_folders, read_numbers
 
 # Limit, use, and the name in memory.stat of cached files that the kernel drops when memory is short:
 # they count as used but can be had. Version 2, then version 1.

@@ -1,8 +1,8 @@
 """Runs a plan's modes over a workload's steps, in one process, and writes what was measured.
 
-    for every mode:            evidence      proof, operator rows, memory (untimed passes)
-    until narrow or spent:     a round       every mode that needs it, in shuffled order
-        for every mode:        a turn        restore, one settling step, timed steps, digests
+for every mode:            evidence      proof, operator rows, memory (untimed passes)
+until narrow or spent:     a round       every mode that needs it, in shuffled order
+    for every mode:        a turn        restore, one settling step, timed steps, digests
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any, Protocol
 
 import torch
 
-from anomprof.bench import Bench
+from anomprof.environment.memory_cap import memory_capped
 from anomprof.errors import COULD_NOT_MEASURE, UserError
-from anomprof.evidence import Evidence, gather
+from anomprof.harness.bench import Bench
+from anomprof.harness.evidence import Evidence, gather
+from anomprof.harness.plan import Plan
+from anomprof.harness.schedule import Schedule
 from anomprof.instruments.host_sampler import HostSampler
 from anomprof.instruments.telemetry import Telemetry, energy_per_step, open_telemetry
-from anomprof.memory_cap import memory_capped
 from anomprof.modes import make
 from anomprof.modes.mode import Mode, ModeOptions, Proof, Seen
-from anomprof.plan import Plan
 from anomprof.record import RecordWriter, Step, Turn
 from anomprof.results import BASELINE, measure_slowdowns
-from anomprof.schedule import Schedule
 from anomprof.stats import Interval
 from anomprof.userfile import describe
 from anomprof.workload import Workload
@@ -244,9 +244,7 @@ class Harness:
                 bench.finish()  # the batch has arrived: its way to the device is not part of the step
                 started = time.perf_counter()
                 outcome = bench.step(mode, batch)
-                taken.append(
-                    Step(number, started, started - waiting, outcome.seconds, outcome.edge_seconds)
-                )
+                taken.append(Step(number, started, started - waiting, outcome.seconds, outcome.edge_seconds))
                 if time.perf_counter() - waiting > _WRITE_EVERY_SECONDS:
                     written = self._write_steps(turn_id, taken, written)
             window_seconds = time.perf_counter() - window_began
@@ -309,7 +307,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     text = str(error)
-    return isinstance(error, RuntimeError) and ("can't allocate memory" in text or "not enough memory" in text)
+    return isinstance(error, RuntimeError) and (
+        "can't allocate memory" in text or "not enough memory" in text
+    )
 
 
 def _failure(error: Exception) -> str:

@@ -1,6 +1,6 @@
 """The machine and the software that a run was measured on.
 
-Plain JSON values, each under a key of ``anomprof.environment_labels.LABELS``. Nothing here may tell who
+Plain JSON values, each under a key of ``anomprof.environment.labels.LABELS``. Nothing here may tell who
 ran it or where their files lie: records and reports are passed on.
 """
 
@@ -17,9 +17,9 @@ import psutil
 import torch
 
 from anomprof import __version__
-from anomprof.debug_switches import debug_switches
-from anomprof.memory_limit import available_memory_bytes, total_memory_bytes
-from anomprof.processor import Processor
+from anomprof.environment.debug_switches import debug_switches
+from anomprof.environment.memory_limit import available_memory_bytes, total_memory_bytes
+from anomprof.environment.processor import Processor
 
 # Typed loosely: some of its functions come without types.
 _backends: Any = torch.backends

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from anomprof.control_group import limit_folders, read_numbers
-from anomprof.precision import CPU_FLAGS
+from anomprof.environment.control_group import limit_folders, read_numbers
+from anomprof.environment.precision import CPU_FLAGS
 
 
 class Processor:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from anomprof.debug_switches import debug_switches
-from anomprof.environment import _nvidia_driver, collect
-from anomprof.environment_labels import LABELS, describe
+from anomprof.environment.debug_switches import debug_switches
+from anomprof.environment.facts import _nvidia_driver, collect
+from anomprof.environment.labels import LABELS, describe
 from anomprof.instruments.stderr_filter import quiet_profiler
 
 CPU = torch.device("cpu")
@@ -74,11 +74,14 @@ def test_facts_are_shown_with_units_in_the_order_of_the_labels() -> None:
 
 
 def test_labels_and_precision_load_no_torch() -> None:
-    code = "import sys, anomprof.environment_labels, anomprof.precision; print('torch' in sys.modules)"
+    code = (
+        "import sys, anomprof.environment.labels, anomprof.environment.precision; "
+        "print('torch' in sys.modules)"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "False"
     # A test of the test: the file that does load it is seen.
-    code = "import sys, anomprof.environment; print('torch' in sys.modules)"
+    code = "import sys, anomprof.environment.facts; print('torch' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "True"
 
@@ -139,7 +142,7 @@ def test_development_mode_and_a_trace_function_are_reported() -> None:
     code = """if True:
         import sys
         sys.settrace(lambda *args: None)
-        from anomprof.debug_switches import debug_switches
+        from anomprof.environment.debug_switches import debug_switches
         print(*debug_switches({}), sep="\\n")
     """
     ended = subprocess.run(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psutil
 import torch
 
-from anomprof.memory_limit import available_memory_bytes
+from anomprof.environment.memory_limit import available_memory_bytes
 
 # Room that is left to the rest of the machine.
 _RESERVE_BYTES = 256 * 2**20

@@ -8,7 +8,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from anomprof.harness import State
+from anomprof.harness.rounds import State
 from anomprof.results import BASELINE
 from anomprof.stats import Interval, verdict
 

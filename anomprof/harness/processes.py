@@ -15,12 +15,12 @@ import orjson
 import torch
 
 import anomprof
-from anomprof import environment
+from anomprof.environment.facts import collect
 from anomprof.errors import COULD_NOT_MEASURE, UserError
-from anomprof.harness import Harness, Listener
+from anomprof.harness.plan import Plan
+from anomprof.harness.rounds import Harness, Listener
 from anomprof.modes import make
 from anomprof.modes.mode import ModeOptions
-from anomprof.plan import Plan
 from anomprof.record import RecordWriter, load
 from anomprof.results import BASELINE
 from anomprof.workload import Workload
@@ -126,7 +126,7 @@ def _write_start(writer: RecordWriter, plan: Plan, command: str) -> None:
     writer.fact("started_utc", datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"))
     writer.fact("command", command)
     writer.fact("plan", plan.to_json())
-    writer.fact("environment", environment.collect(torch.device(plan.device)))
+    writer.fact("environment", collect(torch.device(plan.device)))
     options = ModeOptions(plan.clip_norm, plan.clip_value)
     for name in plan.modes:  # in the order of the report
         writer.mode(name, {"available": True, "summary": make(name, options).summary})
@@ -135,7 +135,9 @@ def _write_start(writer: RecordWriter, plan: Plan, command: str) -> None:
 def _run_child(folder: Path, process: int, share: Share, writer: RecordWriter) -> str:
     """Runs a share in a fresh process and returns why it ended measuring."""
     writer.commit()  # the child needs the file to itself
-    arguments = orjson.dumps({"process": process, "modes": share.modes, "budget_seconds": share.budget_seconds})
+    arguments = orjson.dumps(
+        {"process": process, "modes": share.modes, "budget_seconds": share.budget_seconds}
+    )
     # The child must find this very package, also where it is not installed.
     paths = [str(Path(anomprof.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anomprof.processor import Processor
+from anomprof.environment.processor import Processor
 
 
 def machine(root: Path, files: dict[str, str]) -> Processor:

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from anomprof.errors import COULD_NOT_MEASURE, UserError
-from anomprof.feed import Feed
+from anomprof.harness.feed import Feed
+from anomprof.harness.step import StepOutcome, check_loss, take_step
 from anomprof.instruments.observer import Observer
 from anomprof.modes.mode import Mode
 from anomprof.replay import Snapshot, digest
-from anomprof.step import StepOutcome, check_loss, take_step
 from anomprof.workload import Workload
 
 #: Steps before the state is kept, so that it holds the optimizer's (lazily made) state.
@@ -66,7 +66,7 @@ class Bench:
             mode.watched = False
 
     def step(self, mode: Mode, batch: Any, observer: Observer | None = None) -> StepOutcome:
-        """Takes one step; see :func:`anomprof.step.take_step`."""
+        """Takes one step; see :func:`anomprof.harness.step.take_step`."""
         return take_step(self.workload, self.parameters, mode, batch, self.finish, observer)
 
     def digests(self) -> dict[str, str]:
@@ -86,6 +86,6 @@ def _finish_of(device: torch.device) -> Callable[[], None]:
     if device.type == "mps":
         return torch.mps.synchronize
     raise UserError(
-        f"the workload runs on {device.type}, where anomprof cannot tell when a step has ended; use cpu or cuda",
+        f"the workload runs on {device.type}, where anomprof cannot tell when a step ends; use cpu or cuda",
         COULD_NOT_MEASURE,
     )

@@ -1,4 +1,4 @@
-from anomprof.schedule import FEWEST_ROUNDS, ROUNDS_BEFORE_NARROW, Schedule
+from anomprof.harness.schedule import FEWEST_ROUNDS, ROUNDS_BEFORE_NARROW, Schedule
 from anomprof.stats import Interval
 
 NARROW = Interval(1.1, 1.095, 1.105, 10)
@@ -20,7 +20,7 @@ def test_every_mode_takes_part_in_the_first_round():
 
 
 def test_the_order_is_shuffled_anew_each_round():
-    schedule = played({"baseline": 0, **{name: 0 for name in "abcdefg"}})
+    schedule = played({"baseline": 0, **dict.fromkeys("abcdefg", 0)})
     orders = {schedule.next_round({}, 100).modes for _ in range(5)}
     assert len(orders) == 5
 

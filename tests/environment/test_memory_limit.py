@@ -4,8 +4,8 @@ from pathlib import Path
 
 import psutil
 
-from anomprof.control_group import limit_folders
-from anomprof.memory_limit import available_memory_bytes, total_memory_bytes
+from anomprof.environment.control_group import limit_folders
+from anomprof.environment.memory_limit import available_memory_bytes, total_memory_bytes
 
 MIB = 2**20
 

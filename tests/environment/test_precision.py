@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from anomprof.precision import low_precision_reason
+from anomprof.environment.precision import low_precision_reason
 
 X86: dict[str, Any] = {"device_type": "cpu", "cpu_architecture": "x86_64"}
 ARM: dict[str, Any] = {"device_type": "cpu", "cpu_architecture": "aarch64"}

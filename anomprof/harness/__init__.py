@@ -1,0 +1,1 @@
+"""Runs modes over steps: plan -> bench -> evidence -> rounds of turns -> record."""

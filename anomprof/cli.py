@@ -165,9 +165,11 @@ def bench(**chosen: Any) -> int:
 def _report(folder: Path) -> None:
     """Prints the summary of a record, writes its report and names what was written."""
     from anomprof import report
+    from anomprof.record import FILE_NAME
 
     paths = report.show(folder, Console())
-    print("Wrote " + " ".join(str(path) for path in paths))
+    others = ", ".join([*(path.name for path in paths[1:]), FILE_NAME])
+    print(f"Wrote {paths[0]} (beside it {others})")
 
 
 def _default_folder(workload: str) -> Path:

@@ -136,15 +136,16 @@ class Results:
 def derive(record: Record) -> Results:
     """Computes every result from the raw values of a record."""
     ops = _op_rows(record)
-    slowdowns = measure_slowdowns(record.turns)
+    pairs = pair_up(record.turns)
+    slowdowns = {mode: _slowdown(by_process) for mode, by_process in pairs.items()}
     peaks = _peak_bytes(record)
     return Results(
         facts=record.facts,
         modes=tuple(
-            _mode_result(name, facts, record, slowdowns.get(name), peaks)
+            _mode_result(name, facts, record, pairs.get(name, {}), slowdowns.get(name), peaks)
             for name, facts in record.modes.items()
         ),
-        anomaly_cost=_anomaly_cost(record, slowdowns, ops),
+        anomaly_cost=_anomaly_cost(record, pairs, slowdowns, ops),
         ops=ops,
         rounds=len({(turn.process, turn.round) for turn in record.turns if turn.steps}),
         processes=len({turn.process for turn in record.turns}) or 1,
@@ -157,21 +158,65 @@ def turn_seconds(turn: Turn) -> float:
 
 
 def measure_slowdowns(turns: Sequence[Turn]) -> dict[str, Interval]:
-    """Returns each mode's ratio to the baseline, paired within (process, round)."""
-    times = _times_by_mode(turns)
-    return {
-        name: paired_ratio(pairs)
-        for name in times
-        if name != BASELINE and (pairs := _pairs(times, name, BASELINE))
-    }
+    """Returns each mode's ratio to the baseline, paired with the baselines around each of its turns."""
+    return {mode: _slowdown(by_process) for mode, by_process in pair_up(turns).items()}
 
 
-def _times_by_mode(turns: Sequence[Turn]) -> dict[str, dict[tuple[int, int], float]]:
-    times: dict[str, dict[tuple[int, int], float]] = defaultdict(dict)
+def _slowdown(by_process: Mapping[int, Sequence[Pair]]) -> Interval:
+    return paired_ratio([[pair.ratio for pair in pairs] for pairs in by_process.values()])
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A mode's turn and the baseline around it.
+
+    Attributes:
+        seconds: Of the mode's typical step.
+        baseline_seconds: Geometric mean of the baseline's turns just before and just after (of the
+            one that there is, where a run was cut off).
+    """
+
+    round: int
+    seconds: float
+    baseline_seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer the mode's step is."""
+        return self.seconds / self.baseline_seconds
+
+
+Pairs = Mapping[str, Mapping[int, Sequence[Pair]]]
+
+
+def pair_up(turns: Sequence[Turn]) -> Pairs:
+    """Returns mode -> process -> one pair for each of the mode's turns."""
+    pairs: dict[str, dict[int, list[Pair]]] = defaultdict(lambda: defaultdict(list))
+    by_process: dict[int, list[Turn]] = defaultdict(list)
     for turn in turns:
         if is_complete(turn):
-            times[turn.mode][turn.process, turn.round] = turn_seconds(turn)
-    return times
+            by_process[turn.process].append(turn)
+    for process, run in by_process.items():
+        run.sort(key=lambda turn: turn.started)
+        before = _nearest_baselines(run)
+        after = _nearest_baselines(run[::-1])[::-1]
+        for turn, around in zip(run, zip(before, after, strict=True), strict=True):
+            known = [seconds for seconds in around if seconds is not None]
+            if turn.mode != BASELINE and known:
+                pair = Pair(turn.round, turn_seconds(turn), statistics.geometric_mean(known))
+                pairs[turn.mode][process].append(pair)
+    return pairs
+
+
+def _nearest_baselines(turns: Sequence[Turn]) -> list[float | None]:
+    """Returns for each turn the step time of the baseline's last turn before it."""
+    nearest: list[float | None] = []
+    last = None
+    for turn in turns:
+        nearest.append(last)
+        if turn.mode == BASELINE:
+            last = turn_seconds(turn)
+    return nearest
 
 
 def is_complete(turn: Turn) -> bool:
@@ -179,20 +224,11 @@ def is_complete(turn: Turn) -> bool:
     return bool(turn.steps) and "final_loss" in turn.facts
 
 
-def _pairs(
-    times: Mapping[str, Mapping[tuple[int, int], float]], first: str, second: str
-) -> list[list[tuple[float, float]]]:
-    by_process: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for key, seconds in times.get(first, {}).items():
-        if key in times.get(second, {}):
-            by_process[key[0]].append((seconds, times[second][key]))
-    return list(by_process.values())
-
-
 def _mode_result(
     name: str,
     facts: Mapping[str, Any],
     record: Record,
+    pairs: Mapping[int, Sequence[Pair]],
     slowdown: Interval | None,
     peaks: Mapping[str, float],
 ) -> ModeResult:
@@ -229,7 +265,7 @@ def _mode_result(
         same_buffers=_same(record.turns, name, "buffers_digest"),
         sat_out=facts.get("sat_out"),
         first_step_seconds=facts.get("first_step_seconds"),
-        ratio_by_process=_ratio_by_process(record.turns, name),
+        ratio_by_process=tuple(ratio_estimate([pair.ratio for pair in some]) for some in pairs.values()),
     )
 
 
@@ -237,13 +273,6 @@ def _edge_share(turns: Sequence[Turn]) -> float | None:
     total = sum(step.step_seconds for turn in turns for step in turn.steps)
     edges = sum(step.edge_seconds for turn in turns for step in turn.steps)
     return edges / total if total else None
-
-
-def _ratio_by_process(turns: Sequence[Turn], name: str) -> tuple[float, ...]:
-    if name == BASELINE:
-        return ()
-    times = _times_by_mode([turn for turn in turns if turn.mode in (name, BASELINE)])
-    return tuple(ratio_estimate(pairs) for pairs in _pairs(times, name, BASELINE))
 
 
 def _same(turns: Sequence[Turn], name: str, digest: str) -> bool | None:
@@ -322,21 +351,17 @@ def _op_rows(record: Record) -> dict[str, tuple[OpRow, ...]]:
 
 
 def _anomaly_cost(
-    record: Record, slowdowns: Mapping[str, Interval], ops: Mapping[str, Sequence[OpRow]]
+    record: Record,
+    pairs: Pairs,
+    slowdowns: Mapping[str, Interval],
+    ops: Mapping[str, Sequence[OpRow]],
 ) -> AnomalyCost | None:
     if "anomaly" not in slowdowns:
         return None
-    times = _times_by_mode(record.turns)
     stacks, checks = None, None
     if "anomaly-stacks" in slowdowns:
         stacks = _minus_one(slowdowns["anomaly-stacks"])
-        both: dict[int, list[float]] = defaultdict(list)
-        for (process, round_), seconds in times["anomaly"].items():
-            base = times[BASELINE].get((process, round_))
-            without_checks = times["anomaly-stacks"].get((process, round_))
-            if base and without_checks:
-                both[process].append((seconds - without_checks) / base)
-        checks = paired_difference(list(both.values())) if both else None
+        checks = _checks(pairs)
     in_ops: float | None = None
     extra_calls: dict[str, int] = {}
     if BASELINE in ops and "anomaly" in ops:
@@ -353,6 +378,15 @@ def _anomaly_cost(
         host_syncs_per_step=None if syncs is None or syncs_before is None else syncs - syncs_before,
         outside_ops=total.estimate - in_ops if in_ops is not None else None,
     )
+
+
+def _checks(pairs: Pairs) -> Interval | None:
+    """Returns anomaly mode's ratio minus that of its stacks, over the rounds that have both."""
+    differences = []
+    for process, whole in pairs["anomaly"].items():
+        stacks = {pair.round: pair.ratio for pair in pairs["anomaly-stacks"].get(process, ())}
+        differences.append([pair.ratio - stacks[pair.round] for pair in whole if pair.round in stacks])
+    return paired_difference(differences) if any(differences) else None
 
 
 def _host_syncs(record: Record, mode: str) -> float | None:

@@ -1,7 +1,7 @@
 """Paired ratios, their 95 % bootstrap intervals, and verdicts in three values.
 
 The question is always "how much longer does a step take in this mode than in the baseline?". Each
-round measures both, close together in time, so the ratio within a round is free of the slow
+turn of a mode has turns of the baseline just before and after it, so their ratio is free of the slow
 drifts of a shared machine. Here rounds become an estimate, an interval and a verdict.
 
 Everything happens on logarithms: a ratio of 2 and one of 1/2 are equally far from 1.
@@ -70,12 +70,12 @@ class Interval:
         return self.half_width <= NARROW
 
 
-def paired_ratio(pairs_by_process: Sequence[Sequence[tuple[float, float]]]) -> Interval:
-    """Returns the ratio first/second with its interval.
+def paired_ratio(ratios_by_process: Sequence[Sequence[float]]) -> Interval:
+    """Returns the typical ratio with its interval.
 
     Args:
-        pairs_by_process: For each process the pairs (seconds of the mode, seconds of the
-            baseline), one a round. With several processes these are resampled too, since the layout
+        ratios_by_process: For each process the ratios of the mode to the baseline around it, one a
+            round. With several processes these are resampled too, since the layout
             of memory and threads differs between them (a few processes understate by how much).
 
     Returns:
@@ -83,9 +83,9 @@ def paired_ratio(pairs_by_process: Sequence[Sequence[tuple[float, float]]]) -> I
         ``RESAMPLES`` resamples) stretched about the estimate as in :func:`stretch`.
 
     Raises:
-        ValueError: There is no pair, or a time is not positive.
+        ValueError: There is no ratio, or one is not positive.
     """
-    logs = [_log_ratios(pairs) for pairs in pairs_by_process if pairs]
+    logs = [_logs(ratios) for ratios in ratios_by_process if ratios]
     if not logs:
         raise ValueError("no round has both the mode and the baseline")
     log_interval = _bootstrap(logs)
@@ -97,9 +97,9 @@ def paired_ratio(pairs_by_process: Sequence[Sequence[tuple[float, float]]]) -> I
     )
 
 
-def ratio_estimate(pairs: Sequence[tuple[float, float]]) -> float:
+def ratio_estimate(ratios: Sequence[float]) -> float:
     """Returns the estimate of :func:`paired_ratio` for one process, without the work of an interval."""
-    return math.exp(float(_middle(_log_ratios(pairs))))
+    return math.exp(float(_middle(_logs(ratios))))
 
 
 def median_interval(values: Sequence[float]) -> Interval:
@@ -161,11 +161,11 @@ def as_json(interval: Interval) -> Mapping[str, Any]:
     return {"low": low, "high": high, "n": interval.n}
 
 
-def _log_ratios(pairs: Sequence[tuple[float, float]]) -> Floats:
-    times = np.asarray(pairs, dtype=np.float64)
-    if not (np.isfinite(times).all() and (times > 0).all()):
-        raise ValueError("times must be positive and finite")
-    return np.asarray(np.log(times[:, 0] / times[:, 1]), dtype=np.float64)
+def _logs(ratios: Sequence[float]) -> Floats:
+    values = np.asarray(ratios, dtype=np.float64)
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError("ratios must be positive and finite")
+    return np.log(values)
 
 
 def _bootstrap(groups: Sequence[Floats]) -> Interval:

@@ -22,7 +22,7 @@ def quiet_record(
     """A record in which there is nothing to doubt, unless a step's seconds by mode and round give cause."""
     turns = []
     for round_ in range(rounds):
-        for position, mode in enumerate(("baseline", "anomaly")):
+        for position, mode in enumerate(("baseline", "anomaly", "baseline")):
             start = 10.0 * round_ + 4 * position
             step = Step(0, start, wait_seconds, seconds(mode, round_), 0.0)
             facts = {"final_loss": 1.0, "parameters_digest": "a", "buffers_digest": "b"}
@@ -70,8 +70,8 @@ def test_a_good_run_gets_no_warning() -> None:
 
 
 def test_a_noisy_baseline_is_named_with_its_spread() -> None:
-    # Three steps of 0.8 s, six of 1.0 s, three of 1.2 s, both modes alike: the quartiles (at places
-    # 3.25 and 9.75 of 12) are 0.85 and 1.15 s, so the spread is 0.3 / 1.0, and the ratio stays 1.
+    # Six steps of 0.8 s, twelve of 1.0 s, six of 1.2 s, both modes alike: the quartiles (at places
+    # 6.25 and 18.75 of 24) are 0.85 and 1.15 s, so the spread is 0.3 / 1.0, and the ratio stays 1.
     record = quiet_record(lambda mode, round_: (1.0, 0.8, 1.0, 1.2)[round_ % 4])
     assert "spreads over 30 % of their median" in only_warning(record)
 

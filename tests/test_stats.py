@@ -15,26 +15,19 @@ from anomprof.stats import (
     verdict,
 )
 
-seconds = st.floats(1e-6, 1e3)
-pairs = st.lists(st.tuples(seconds, seconds), min_size=1, max_size=30)
+ratios = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
 
 
 def test_the_estimate_is_the_interquartile_mean_of_the_log_ratios():
-    # Ratios 1, 2, 4, 8, 1000 with one baseline second each. A quarter of five values is one (rounded
-    # down) at either end: 1 and 1000 go, the geometric mean of 2, 4, 8 is (2 * 4 * 8) ** (1/3) = 4.
-    ratio = paired_ratio([[(1, 1), (2, 1), (4, 1), (8, 1), (1000, 1)]])
+    # A quarter of five values is one (rounded down) at either end: 1 and 1000 go, and the geometric
+    # mean of 2, 4, 8 is (2 * 4 * 8) ** (1/3) = 4.
+    ratio = paired_ratio([[1, 2, 4, 8, 1000]])
     assert ratio.estimate == pytest.approx(4)
     assert ratio.n == 5
 
 
-def test_a_drift_of_the_machine_that_both_share_does_not_matter():
-    # The machine becomes ten times slower; every round's ratio is 1.5 all the same.
-    ratio = paired_ratio([[(1.5 * speed, speed) for speed in (1, 2, 4, 7, 10)]])
-    assert (ratio.estimate, ratio.low, ratio.high) == pytest.approx((1.5, 1.5, 1.5))
-
-
 def test_one_round_gives_an_estimate_without_an_interval_and_no_verdict():
-    ratio = paired_ratio([[(3.0, 1.0)]])
+    ratio = paired_ratio([[3.0]])
     assert ratio.estimate == pytest.approx(3)
     assert math.isnan(ratio.low)
     assert ratio.half_width == math.inf
@@ -45,17 +38,17 @@ def test_two_rounds_stretch_like_students_t():
     # Log ratios -d and +d: all resamples average -d, 0 or d, and 2.5 % percentiles are -d and d.
     # t(1 degree, 97.5 %) = 12.706, normal 1.960, sqrt(2 / 1) = 1.4142: factor 9.168.
     d = 0.01
-    ratio = paired_ratio([[(math.exp(-d), 1), (math.exp(d), 1)]])
+    ratio = paired_ratio([[math.exp(-d), math.exp(d)]])
     assert stretch(2) == pytest.approx(9.168, abs=0.001)
     assert math.log(ratio.high) == pytest.approx(9.168 * d, rel=1e-3)
 
 
 def test_the_same_data_give_the_same_interval_every_time():
-    data = [[(random.Random(i).uniform(1, 2), 1.0) for i in range(9)]]
+    data = [[random.Random(i).uniform(1, 2) for i in range(9)]]
     assert paired_ratio(data) == paired_ratio(data)
 
 
-@given(pairs)
+@given(ratios)
 @settings(max_examples=50, deadline=None)
 def test_the_interval_holds_the_estimate(data):
     ratio = paired_ratio([data])
@@ -64,10 +57,10 @@ def test_the_interval_holds_the_estimate(data):
         assert ratio.high >= ratio.estimate * (1 - 1e-9)
 
 
-@given(pairs)
+@given(ratios)
 @settings(max_examples=30, deadline=None)
 def test_swapping_mode_and_baseline_inverts_the_estimate(data):
-    swapped = [(b, a) for a, b in data]
+    swapped = [1 / ratio for ratio in data]
     product = paired_ratio([data]).estimate * paired_ratio([swapped]).estimate
     assert product == pytest.approx(1)
 
@@ -79,23 +72,23 @@ def test_intervals_cover_the_truth_in_about_95_of_100_runs():
     for _ in range(300):
         noise = generator.normal(0, 0.03, (2, 8)) + 0.3 * (generator.random((2, 8)) < 0.1)
         times = np.exp(noise)
-        ratio = paired_ratio([list(zip(1.1 * times[0], times[1], strict=True))])
+        ratio = paired_ratio([list(1.1 * times[0] / times[1])])
         covered += ratio.low <= 1.1 <= ratio.high
     # 95 % of 300 is 285; three standard deviations of a binomial are 11.
     assert covered >= 274
 
 
 def test_processes_that_disagree_widen_the_interval():
-    agreeing = [[(1.2, 1.0)] * 6, [(1.2, 1.0)] * 6]
-    disagreeing = [[(1.1, 1.0)] * 6, [(1.3, 1.0)] * 6]
+    agreeing = [[1.2] * 6, [1.2] * 6]
+    disagreeing = [[1.1] * 6, [1.3] * 6]
     assert paired_ratio(agreeing).half_width < 1e-9
     ratio = paired_ratio(disagreeing)
     assert ratio.low <= 1.1 + 1e-9
     assert ratio.high >= 1.3 - 1e-9
 
 
-@pytest.mark.parametrize("broken", [[[]], [[(0.0, 1.0)]], [[(1.0, math.nan)]], [[(-1.0, 1.0)]]])
-def test_times_that_cannot_be_are_refused(broken):
+@pytest.mark.parametrize("broken", [[[]], [[0.0]], [[math.nan]], [[-1.0]]])
+def test_ratios_that_cannot_be_are_refused(broken):
     with pytest.raises(ValueError, match="no round|positive"):
         paired_ratio(broken)
 

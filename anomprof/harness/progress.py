@@ -14,9 +14,12 @@ from anomprof.stats import Interval, verdict
 
 _BAR_WIDTH = 40
 
+# Where a log file is written instead of a terminal.
+_SECONDS_BETWEEN_LINES = 15.0
+
 
 class Progress:
-    """Shows the state on stderr; on a terminal as a table in place, elsewhere a line per round.
+    """Shows the state on stderr; on a terminal as a table in place, elsewhere a line now and then.
 
     There is no refreshing thread: it is redrawn between turns only, so that nothing runs beside a
     timed step.
@@ -26,7 +29,8 @@ class Progress:
         self._console = console
         self._title = title
         self._live: Live | None = None
-        self._last_line = ""
+        self._last_doing = ""
+        self._next_line_at = 0.0
         if console.is_terminal:
             self._live = Live(console=console, auto_refresh=False, transient=True)
 
@@ -44,10 +48,10 @@ class Progress:
         if self._live is not None:
             self._live.update(self._picture(state), refresh=True)
             return
-        line = _line(state)
-        if line != self._last_line:
-            self._last_line = line
-            self._console.print(line, soft_wrap=True, highlight=False)
+        if state.doing != self._last_doing or state.seconds_used >= self._next_line_at:
+            self._last_doing = state.doing
+            self._next_line_at = state.seconds_used + _SECONDS_BETWEEN_LINES
+            self._console.print(_line(state), soft_wrap=True, highlight=False)
 
     def _picture(self, state: State) -> Group:
         used = min(state.seconds_used, state.budget_seconds)
@@ -87,11 +91,9 @@ def estimate(ratio: Interval) -> str:
 
 
 def _line(state: State) -> str:
-    if not state.round:
-        return f"{state.seconds_used:5.0f} s  {_doing(state)}"
     known = ", ".join(f"{name} {ratio.estimate:.2f}x" for name, ratio in state.slowdowns.items())
-    # The same text for the whole round, so that a log file gets one line a round.
-    return f"round {state.round}" + (f": {known}" if known else "")
+    where = f"{state.seconds_used:.0f} s of {state.budget_seconds:.0f} s"
+    return f"{where}: {_doing(state)}" + (f" ({known})" if known else "")
 
 
 def _minutes(seconds: float) -> str:

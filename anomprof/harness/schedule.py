@@ -1,4 +1,13 @@
-"""Which modes take part in the next round, and when to stop. No torch.
+"""Which modes take part in the next round, in which order, and when to stop. No torch.
+
+In a round every mode that takes part has one turn, in shuffled order, and the baseline has one before
+the first, after every second and after the last::
+
+    baseline  clip-norm  anomaly  baseline  profiler  checkpoint  baseline  amp-bf16  baseline
+
+So no mode is further than two turns from a baseline on either side. A shared machine changes its speed
+within seconds: on the machine where this was chosen, the times of neighbouring turns correlated with
+0.6, and those ten turns apart with 0.
 
 The budget goes where it is needed: a mode whose interval is narrow sits out, and so does one whose
 verdict is beyond doubt as long as others still need rounds.
@@ -13,6 +22,9 @@ from dataclasses import dataclass
 
 from anomprof.results import BASELINE
 from anomprof.stats import NARROW, Interval
+
+#: Turns of other modes between two baselines. One would be paired a little better and cost more turns.
+MODES_BETWEEN_BASELINES = 2
 
 #: Every mode gets this many turns, even where the budget is spent: below two there is no interval.
 FEWEST_ROUNDS = 2
@@ -51,6 +63,8 @@ class Schedule:
         self._budget_seconds = budget_seconds
         self._random = random.Random(seed)
         self._turns: Counter[str] = Counter()
+        self._rounds = 0
+        self._last_turn = ""
         self._turn_seconds: dict[str, float] = {}
 
     def drop(self, mode: str) -> None:
@@ -60,6 +74,7 @@ class Schedule:
     def took_turn(self, mode: str, seconds: float) -> None:
         """Notes a turn with everything around it: restoring, settling, digests."""
         self._turns[mode] += 1
+        self._last_turn = mode
         self._turn_seconds[mode] = seconds
 
     def next_round(self, slowdowns: Mapping[str, Interval], seconds_left: float) -> Decision:
@@ -70,6 +85,7 @@ class Schedule:
             seconds_left: Of the budget; may be negative.
         """
         if not self._modes and self._turns[BASELINE] < ROUNDS_BEFORE_NARROW and seconds_left > 0:
+            self._rounds += 1
             return Decision((BASELINE,))
         due = [mode for mode in self._modes if self._turns[mode] < FEWEST_ROUNDS]
         if due:
@@ -83,20 +99,20 @@ class Schedule:
         return self._round(fitting)
 
     def sits_out(self, mode: str, slowdowns: Mapping[str, Interval]) -> str | None:
-        """Returns why a mode has fewer rounds than the baseline, or None where it has as many."""
-        if mode == BASELINE or self._turns[mode] >= self._turns[BASELINE] or mode not in slowdowns:
-            return None
+        """Returns why a mode was left out of later rounds, or None where it was not (but by the budget)."""
         turns = self._turns[mode]
+        if mode == BASELINE or turns >= self._rounds or mode not in slowdowns:
+            return None
         if slowdowns[mode].is_narrow:
-            return f"sat out after {turns} rounds: its interval is narrow"
+            return f"its interval was narrow after {turns} rounds"
         if _is_beyond_doubt(slowdowns[mode]):
-            return f"sat out after {turns} rounds: its verdict is beyond doubt"
-        return f"sat out after {turns} rounds: no further turn fitted into the budget"
+            return f"its verdict was beyond doubt after {turns} rounds"
+        return None
 
     def seconds_for(self, modes: Sequence[str]) -> float:
         """Returns how long a round of these modes and the baseline would take."""
         typical = max(self._turn_seconds.values(), default=0.0)
-        return sum(self._turn_seconds.get(mode, typical) for mode in {BASELINE, *modes})
+        return sum(self._turn_seconds.get(mode, typical) for mode in self._in_order(modes))
 
     def _wanting(self, slowdowns: Mapping[str, Interval]) -> list[str]:
         """Modes that still need rounds: first those in doubt, and when there are none the decided."""
@@ -118,9 +134,17 @@ class Schedule:
         return chosen
 
     def _round(self, modes: Sequence[str]) -> Decision:
-        order = [BASELINE, *modes]
+        order = list(modes)
         self._random.shuffle(order)
-        return Decision(tuple(order))
+        self._rounds += 1
+        return Decision(tuple(self._in_order(order)))
+
+    def _in_order(self, modes: Sequence[str]) -> list[str]:
+        """Puts the baselines between; the first is spared where the last turn was one."""
+        order = [] if self._last_turn == BASELINE else [BASELINE]
+        for number in range(0, len(modes), MODES_BETWEEN_BASELINES):
+            order += [*modes[number : number + MODES_BETWEEN_BASELINES], BASELINE]
+        return order
 
 
 def _is_beyond_doubt(ratio: Interval) -> bool:

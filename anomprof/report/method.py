@@ -14,16 +14,18 @@ def paragraphs(results: Results) -> tuple[str, ...]:
     """Returns the points of the section, each a sentence or two."""
     facts = results.facts
     return (
-        f"{_extent(results)} Every round gives each mode one turn, in an order reshuffled each round, so "
-        "that a slow minute of the machine strikes all modes alike.",
+        f"{_extent(results)} Every round gives each mode one turn, in an order reshuffled each round, and "
+        "the baseline one before the first, after every second and after the last of them, so that a "
+        "slow moment of the machine strikes a mode and the baseline beside it alike.",
         "A turn restores the training state (model, buffers, optimizer, random numbers), takes one "
         "settling step that is not timed, and then its timed steps: every mode takes the same steps on the "
         "same batches. Digests of the parameters and buffers afterwards show whether it ended where the "
         "baseline ends.",
         "A step runs from zeroing the gradients to the end of the optimizer's step on the device, entering "
         "and leaving the mode included; waiting for the batch is timed apart.",
-        "The slowdown is the ratio of a mode's median step to that of the baseline in the same round; over "
-        "the rounds, the interquartile mean of its logarithm. Its 95 % interval is a bootstrap of "
+        "The slowdown is the ratio of a mode's median step in a turn to that of the baseline in the turns "
+        "just before and after; over the rounds, the interquartile mean of its logarithm. Its 95 % interval "
+        "is a bootstrap of "
         f"{RESAMPLES:,} resamples, stretched for small samples (Student's t). The interval of a step time "
         "is that of a median.",
         f"Slower or faster: the whole interval lies more than {units.percent(MARGIN)} from 1. No "

@@ -34,8 +34,9 @@ def print_summary(results: Results, warnings: Sequence[str], console: Console) -
     if measured:
         console.print(_table(measured))
     for row in rows:
-        for note in row.notes:
-            _print_point(console, "-", note)
+        if row.mark == "missing":  # the other notes are details, for the page
+            for note in row.notes:
+                _print_point(console, "-", note)
     if warnings:
         console.print(Text("What to doubt", style="bold"))
         for warning in warnings:

@@ -1,4 +1,4 @@
-"""Loads what a user names as ``file.py:name``."""
+"""Loads what a user names as ``file.py:name``, and says in one sentence what their code raised."""
 
 from __future__ import annotations
 
@@ -10,58 +10,77 @@ from types import ModuleType
 from typing import Any
 
 from anomprof.errors import COULD_NOT_MEASURE, UserError
+from anomprof.names import closest
 
 
-def load_attribute(spec: str, what: str) -> Any:
-    """Imports ``file.py`` and returns its attribute ``name``.
+def load(spec: str, what: str) -> tuple[Any, Path]:
+    """Imports ``file.py`` and returns its attribute ``name`` with the file's path.
 
-    The file's folder goes to the front of ``sys.path``, as Python does for a script, so that the
-    file may import its neighbours.
+    The file's folder is put on ``sys.path``, as Python does for a script, and stays there: the
+    user's code may import its neighbours as late as it likes.
 
     Args:
         spec: ``file.py:name``.
-        what: What the attribute should be, for the error message ("mode", "workload").
+        what: What the attribute is to be, for the error messages ("workload factory", "mode").
 
     Raises:
-        UserError: No such file or name, or the file raised while it was imported.
+        UserError: No such file or name; exit code 3 where the file raised while it was imported.
     """
-    file_name, _, name = spec.rpartition(":")
-    path = Path(file_name)
+    file, separator, name = spec.rpartition(":")
+    if not separator or not name:
+        file = spec.rstrip(":")
+        raise UserError(f"{spec} names no {what}; add its name, as in {file}:name")
+    path = Path(file).resolve()
     if not path.is_file():
-        raise UserError(f"{what} {spec!r}: there is no file {file_name}; give the path to a Python file")
-    module = _import(path, what)
-    if not hasattr(module, name):
-        there = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        own = [key for key in there if getattr(vars(module)[key], "__module__", "") == module.__name__]
-        listed = ", ".join(own or there) or "nothing that can be called"
-        raise UserError(f"{what} {spec!r}: {file_name} has no {name!r}; it has {listed}")
-    return getattr(module, name)
+        raise UserError(f"there is no file {file}; give the path of a Python file, as in my_file.py:name")
+    module = _import(path)
+    if hasattr(module, name):
+        return getattr(module, name), path
+    own = [
+        key
+        for key, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and callable(value) and not key.startswith("_")
+    ]
+    there = f"there are {', '.join(own)}" if own else "there is nothing in it that could be called"
+    raise UserError(f"{path.name} has no {what} {name!r}{closest(name, own)}; {there}")
 
 
-def _import(path: Path, what: str) -> ModuleType:
+def _import(path: Path) -> ModuleType:
     name = path.stem
-    known = sys.modules.get(name)
-    if known is not None:
-        if getattr(known, "__file__", None) == str(path.resolve()):
-            return known
-        # A file called like a package that is loaded (json.py) must not replace it.
-        name = f"anomprof_user_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path.resolve())
-    if spec is None or spec.loader is None:
-        raise UserError(f"{what}: {path} is not a Python file; give one that ends in .py")
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    module = importlib.util.module_from_spec(spec)
+    taken = sys.modules.get(name)
+    if taken is not None and getattr(taken, "__file__", None) == str(path):
+        return taken
+    if taken is not None:
+        # A file that is called like a loaded package (json.py) must not replace it.
+        name = f"anomprof_user_{name}"
+    if sys.path[0] != str(path.parent):
+        sys.path.insert(0, str(path.parent))
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None:
+        raise UserError(f"{path.name} is not a Python file; give one that ends in .py")
+    module = importlib.util.module_from_spec(specification)
+    # Loader processes that are spawned import the module by this name.
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:
+        specification.loader.exec_module(module)
+    # A script without a guard under "if __name__" may well end itself.
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise UserError(
-            f"{what}: importing {path} failed: {describe(error, path)}", COULD_NOT_MEASURE
-        ) from error
+        raise raised(error, f"importing {path.name}", path) from error
     return module
+
+
+def raised(error: BaseException, what: str, path: Path | None = None) -> UserError:
+    """Turns an exception of the user's code into a sentence with exit code 3.
+
+    Args:
+        error: What was caught; one of ours is returned as it is.
+        what: What was being done.
+        path: The user's file, as for :func:`describe`.
+    """
+    if isinstance(error, UserError):
+        return error
+    return UserError(f"{what} failed: {describe(error, path)}; repair it there", COULD_NOT_MEASURE)
 
 
 def describe(error: BaseException, path: Path | None = None) -> str:
@@ -69,15 +88,20 @@ def describe(error: BaseException, path: Path | None = None) -> str:
 
     Args:
         error: The exception, with its traceback.
-        path: The user's file; the innermost frame in it is named, or else the innermost frame.
+        path: The user's file: the innermost frame in it is named; without it, or where there is
+            none, the innermost frame outside torch.
     """
-    message = " ".join(str(error).split())
-    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{text} ({Path(error.filename).name}:{error.lineno})"
-    own = [frame for frame in frames if path is not None and Path(frame.filename).resolve() == path.resolve()]
-    if own or frames:
-        frame = (own or list(frames))[-1]
-        text += f" ({Path(frame.filename).name}:{frame.lineno})"
-    return text
+        return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if path is not None and Path(frame.filename) == path]
+    outside = [frame for frame in frames if "/torch/" not in Path(frame.filename).as_posix()]
+    chosen = own or outside or list(frames)
+    place = f" ({Path(chosen[-1].filename).name}:{chosen[-1].lineno})" if chosen else ""
+    return f"{in_short(error)}{place}"
+
+
+def in_short(error: BaseException) -> str:
+    """Returns an exception's type and the first line of its message."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0].rstrip(' .:')}" if lines else type(error).__name__

@@ -29,7 +29,7 @@ from anomprof.modes.mode import Mode, ModeOptions, Proof, Seen
 from anomprof.record import RecordWriter, Step, Turn
 from anomprof.results import BASELINE, measure_slowdowns
 from anomprof.stats import Interval
-from anomprof.userfile import describe
+from anomprof.userfile import describe, raised
 from anomprof.workload import Workload
 
 # A turn's timed steps should last about this long: long enough that entering a turn does not
@@ -299,7 +299,7 @@ class Harness:
                 "choose a smaller --batch-size, or smaller pictures or sequences",
                 COULD_NOT_MEASURE,
             )
-        return UserError(f"{what} failed: {describe(error)}; repair it there", COULD_NOT_MEASURE)
+        return raised(error, what)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -7,7 +7,6 @@ Add a built-in mode by writing its file and naming its class here. Users add the
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 from collections.abc import Sequence
 
@@ -21,7 +20,8 @@ from anomprof.modes.compile import Compile
 from anomprof.modes.composition import Composition
 from anomprof.modes.mode import Mode, ModeOptions
 from anomprof.modes.profiler import AutogradProfiler, Profiler
-from anomprof.userfile import load_attribute
+from anomprof.names import closest
+from anomprof.userfile import load
 
 ENTRY_POINT_GROUP = "anomprof.modes"
 
@@ -120,12 +120,10 @@ def _split(name: str) -> Sequence[str]:
 
 def _make_one(name: str, options: ModeOptions) -> Mode:
     if ".py:" in name:
-        return _checked(load_attribute(name, "mode"), name)(options)
+        return _checked(load(name, "mode")[0], name)(options)
     kinds = known()
     if name not in kinds:
-        close = difflib.get_close_matches(name, kinds, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(kinds)}"
-        raise UserError(f"unknown mode {name!r}; {hint}")
+        raise UserError(f"no mode is called {name!r}{closest(name, kinds)}; known are {', '.join(kinds)}")
     return kinds[name](options)
 
 

@@ -63,7 +63,8 @@ def _cost(rows: Sequence[ModeRow], results: Results) -> Section:
     caption = (
         "Step time: median of all timed steps. Slowdown: how many times longer than the baseline's step, "
         "paired with the baseline turns around each of its own. In parentheses the 95 % interval. Peak "
-        "memory: most tensor bytes alive at one time, and its ratio to the baseline's; counted, not sampled, so without an interval."
+        "memory: most tensor bytes alive at one time, and its ratio to the baseline's; counted, not "
+        "sampled, so without an interval."
     )
     table = Table(
         caption,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from anomprof.errors import COULD_NOT_MEASURE, UserError
+from anomprof.names import closest
 from anomprof.workload import Workload
 from anomprof.workloads.builtin import BUILT_IN
 from anomprof.workloads.external import PACKAGES, build_external, unavailable_reason
 from anomprof.workloads.factory import build_from_file
-from anomprof.workloads.names import closest
 from anomprof.workloads.options import WorkloadOptions
 
 __all__ = ["Listing", "WorkloadOptions", "available", "build", "takes_any_image_size"]

@@ -13,10 +13,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from anomprof.errors import COULD_NOT_MEASURE, UserError
+from anomprof.names import closest
+from anomprof.userfile import in_short
 from anomprof.workload import Workload
 from anomprof.workloads.assembly import Defaults, picture_workload
-from anomprof.workloads.failure import in_short
-from anomprof.workloads.names import closest
 from anomprof.workloads.options import WorkloadOptions
 from anomprof.workloads.pictures import PictureFormat
 

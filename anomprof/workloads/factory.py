@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 
 from anomprof.errors import UserError
+from anomprof.userfile import load, raised
 from anomprof.workload import Workload
-from anomprof.workloads.failure import raised
 from anomprof.workloads.inspection import check_workload
-from anomprof.workloads.names import closest
 from anomprof.workloads.options import WorkloadOptions, option_of
 
 #: Arguments that a factory may name.
@@ -37,25 +32,20 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 def build_from_file(spec: str, options: WorkloadOptions) -> Workload:
     """Imports the file, calls the function and checks what it returns.
 
-    The file's folder is put on ``sys.path``, as Python does for a script, and stays there: the
-    user's code may import its neighbours as late as it likes.
-
     Raises:
         UserError: Any step fails; exit code 3 where the user's code raised.
     """
-    file, separator, function_name = spec.rpartition(":")
-    if not separator or not function_name:
-        file = spec.rstrip(":")
-        raise UserError(f"{spec} names no function; add the one that builds the workload, as in {file}:make")
-    path = Path(file).resolve()
-    if not path.is_file():
-        raise UserError(f"there is no file {file}; give the path of a Python file, as in my_model.py:make")
-    module = _load(path)
-    factory = _function(module, path, function_name)
-    arguments = _arguments(factory, f"{path.name}:{function_name}", options)
+    factory, path = load(spec, "workload factory")
+    function_name = spec.rpartition(":")[2]
+    what = f"{path.name}:{function_name}"
+    if not callable(factory):
+        raise UserError(
+            f"{what} is of type {type(factory).__name__} and not a function; "
+            "name a function that returns an anomprof.Workload"
+        )
+    arguments = _arguments(factory, what, options)
     # Also for a factory that takes no seed: it should start from the same weights each time.
     torch.manual_seed(options.seed)
-    what = f"{path.name}:{function_name}"
     try:
         result = factory(**arguments)
     except (Exception, SystemExit) as error:
@@ -68,50 +58,6 @@ def build_from_file(spec: str, options: WorkloadOptions) -> Workload:
     if device.type != options.device.type:
         workload.facts.setdefault("device", f"{device}, chosen by {what}")
     return workload
-
-
-def _load(path: Path) -> ModuleType:
-    # Loader processes that are spawned import the module by this name; a name that is taken
-    # (a file called json.py) must not replace what others have imported.
-    name = path.stem
-    taken = sys.modules.get(name)
-    if taken is not None and getattr(taken, "__file__", None) != str(path):
-        name = f"anomprof_workload_{name}"
-    if sys.path[0] != str(path.parent):
-        sys.path.insert(0, str(path.parent))
-    specification = importlib.util.spec_from_file_location(name, path)
-    if specification is None or specification.loader is None:
-        raise UserError(f"{path.name} is not a Python file; give one, as in my_model.py:make")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module
-    try:
-        specification.loader.exec_module(module)
-    # A script without a guard under "if __name__" may well end itself.
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise raised(error, f"importing {path.name}", path) from error
-    return module
-
-
-def _function(module: ModuleType, path: Path, name: str) -> Callable[..., Any]:
-    found = getattr(module, name, None)
-    if callable(found):
-        return found  # type: ignore[no-any-return]
-    if found is not None:
-        raise UserError(
-            f"{name} in {path.name} is of type {type(found).__name__} and not a function; "
-            "name a function that returns an anomprof.Workload"
-        )
-    own = [
-        key
-        for key, value in vars(module).items()
-        if inspect.isfunction(value) and value.__module__ == module.__name__ and not key.startswith("_")
-    ]
-    there = f"there are {', '.join(own)}" if own else "there are no functions in it"
-    raise UserError(
-        f"{path.name} has no function {name!r}{closest(name, own)}; {there}; "
-        "name one that returns an anomprof.Workload"
-    )
 
 
 def _arguments(factory: Callable[..., Any], what: str, options: WorkloadOptions) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 
 from anomprof.errors import UserError
+from anomprof.names import closest
+from anomprof.userfile import raised
 from anomprof.workload import Workload
-from anomprof.workloads.failure import raised
-from anomprof.workloads.names import closest
 
 #: A generator can be read only once, and may never end: so many of its batches are kept.
 KEPT_BATCHES = 64

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from anomprof.errors import UserError
-from anomprof.workloads.names import closest
+from anomprof.names import closest
 from anomprof.workloads.optimizers import OPTIMIZERS
 
 _DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)

@@ -18,7 +18,7 @@ from PIL import Image, ImageOps
 from torch.utils.data import DataLoader, Dataset
 
 from anomprof.errors import COULD_NOT_MEASURE, UserError
-from anomprof.workloads.failure import in_short
+from anomprof.userfile import in_short
 from anomprof.workloads.memory import require_memory
 
 #: Distinct batches, at least.

@@ -243,7 +243,7 @@ def test_a_users_mode_without_a_proof_is_never_applied(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("{}:Missing", "has no 'Missing'; it has Halved"),
+        ("{}:Missing", "has no mode 'Missing'; there are Halved"),
         ("{}:contextlib", "not a subclass"),
         ("no.py:X", "no file"),
     ],

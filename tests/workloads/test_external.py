@@ -128,7 +128,7 @@ def test_a_model_that_cannot_be_built_is_told(
     packages: Path, options: Options, sentence: Callable[..., str]
 ) -> None:
     assert sentence(lambda: build("torchvision:picky", options()), exit_code=3) == (
-        "torchvision:picky cannot be built, it raised ValueError (not today); "
+        "torchvision:picky cannot be built, it raised ValueError: not today; "
         "try another --image-size or another model"
     )
 
@@ -139,7 +139,7 @@ def test_a_broken_package_is_told(packages: Path, options: Options, sentence: Ca
     )
     message = sentence(lambda: build("timm:resnet50", options()), exit_code=3)
     assert message == (
-        "timm is installed, but importing it raised RuntimeError (operator torchvision::nms does not exist); "
+        "timm is installed, but importing it raised RuntimeError: operator torchvision::nms does not exist; "
         f"install the version that fits torch {torch.__version__}"
     )
 

@@ -145,7 +145,7 @@ def test_a_worker_process_that_dies_ends_in_one_sentence(
     pictures = loader(picture_folder, batch_size=5)
     message = sentence(lambda: list(pictures), exit_code=3)
     assert message.startswith(
-        f"the processes that read --data {picture_folder} failed with RuntimeError (DataLoader worker"
+        f"the processes that read --data {picture_folder} failed with RuntimeError: DataLoader worker"
     )
 
 

@@ -1,0 +1,52 @@
+from collections import namedtuple
+
+import pytest
+import torch
+
+from anomprof.errors import UserError
+from anomprof.harness.feed import KEPT_FROM_GENERATOR, Feed, move
+
+CPU = torch.device("cpu")
+
+
+def first(feed, count):
+    return [int(batch) for batch, _ in zip(feed.start(), range(count), strict=False)]
+
+
+def test_a_list_starts_over_in_every_turn_and_where_it_ends():
+    feed = Feed([torch.tensor(n) for n in range(3)], CPU)
+    assert first(feed, 5) == [0, 1, 2, 0, 1]
+    assert first(feed, 2) == [0, 1]
+
+
+def test_a_generator_is_read_once_and_kept():
+    feed = Feed((torch.tensor(n) for n in range(10**9)), CPU)
+    assert first(feed, KEPT_FROM_GENERATOR + 1) == [*range(KEPT_FROM_GENERATOR), 0]
+    assert first(feed, 2) == [0, 1]
+
+
+def test_containers_keep_their_types():
+    Pair = namedtuple("Pair", "x y")
+    batch = Pair({"a": torch.ones(1)}, [torch.ones(1), "label", 3])
+    moved = move(batch, torch.device("meta"))
+    assert type(moved) is Pair
+    assert moved.x["a"].device.type == "meta"
+    assert moved.y[1:] == ["label", 3]
+
+
+@pytest.mark.parametrize("batches", [[], iter(())])
+def test_no_batch_at_all_is_one_sentence(batches):
+    with pytest.raises(UserError, match="batches are empty"):
+        next(Feed(batches, CPU).start())
+
+
+def test_data_that_raise_are_one_sentence_with_the_place():
+    class Broken:
+        def __iter__(self):
+            yield torch.ones(1)
+            raise OSError("disk gone")
+
+    batches = Feed(Broken(), CPU).start()
+    next(batches)
+    with pytest.raises(UserError, match=r"fetching batch 1 failed: OSError: disk gone \(test_feed.py:"):
+        next(batches)

@@ -232,7 +232,7 @@ def test_a_full_disk_is_one_sentence(folder):
         plain = record._connect
         def small(path):
             connection = plain(path)
-            connection.execute("PRAGMA max_page_count = 12")
+            connection.execute("PRAGMA max_page_count = 60")
             return connection
         record._connect = small
         from anomprof.cli import main

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
 
-from anomprof.errors import COULD_NOT_MEASURE, UserError
-from anomprof.userfile import describe
-
-#: So many batches of a generator are kept; they repeat where a turn takes more steps.
-KEPT_FROM_GENERATOR = 8
+from anomprof.errors import UserError
+from anomprof.userfile import raised
 
 
 class Feed:
     """Iterates a workload's batches again and again, on the model's device.
 
-    A generator can be read only once, so its first batches are kept. All else is iterated afresh
-    in each turn, loader workers included, and starts over where a turn is longer.
+    They are iterated afresh in each turn, by the workers of a loader too, and start over where a turn
+    takes more steps than there are batches.
     """
 
     def __init__(self, batches: Iterable[Any], device: torch.device) -> None:
         self._device = device
-        if isinstance(batches, Iterator):
-            with _named("reading the first batches"):
-                batches = list(itertools.islice(batches, KEPT_FROM_GENERATOR))
         self._batches = batches
 
     def start(self) -> Iterator[Any]:
@@ -39,32 +32,16 @@ class Feed:
             count = 0
             source = iter(self._batches)
             while True:
-                with _named(f"fetching batch {count}"):
-                    try:
-                        batch = next(source)
-                    except StopIteration:
-                        break
-                    moved = move(batch, self._device)
-                yield moved
+                try:
+                    batch = move(next(source), self._device)
+                except StopIteration:
+                    break
+                except Exception as error:
+                    raise raised(error, f"fetching batch {count} of the workload's data") from error
+                yield batch
                 count += 1
             if not count:
                 raise UserError("the workload's batches are empty; give at least one batch")
-
-
-class _named:
-    """Turns an exception of the user's data into one sentence."""
-
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, UserError):
-            raise UserError(
-                f"{self._doing} failed: {describe(error)}; fix the workload's data", COULD_NOT_MEASURE
-            ) from error
 
 
 def move(batch: Any, device: torch.device) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import subprocess
@@ -21,7 +22,7 @@ from anomprof.harness.plan import Plan
 from anomprof.harness.rounds import Harness, Listener
 from anomprof.modes import make
 from anomprof.modes.mode import ModeOptions
-from anomprof.record import RecordWriter, load
+from anomprof.record import FILE_NAME, RecordWriter, load
 from anomprof.results import BASELINE
 from anomprof.workload import Workload
 from anomprof.workloads import WorkloadOptions, build
@@ -91,9 +92,21 @@ def execute(plan: Plan, folder: Path, listener: Listener, *, force: bool, comman
     except UserError as error:
         writer.fact("status", "failed")
         writer.fact("stop_reason", str(error))
+        writer.close()
+        _remove_if_empty(folder)
         raise
     finally:
         writer.close()
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """Takes away a record without a single turn, and the folder made for it: nobody wants to read it."""
+    if load(folder).turns:
+        return
+    (folder / FILE_NAME).unlink()
+    for empty in (folder, folder.parent):
+        with contextlib.suppress(OSError):  # holds other files
+            empty.rmdir()
 
 
 def _run_shares(

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from anomprof.errors import UserError
-from anomprof.harness.feed import KEPT_FROM_GENERATOR, Feed, move
+from anomprof.harness.feed import Feed, move
 
 CPU = torch.device("cpu")
 
@@ -19,12 +19,6 @@ def test_a_list_starts_over_in_every_turn_and_where_it_ends():
     assert first(feed, 2) == [0, 1]
 
 
-def test_a_generator_is_read_once_and_kept():
-    feed = Feed((torch.tensor(n) for n in range(10**9)), CPU)
-    assert first(feed, KEPT_FROM_GENERATOR + 1) == [*range(KEPT_FROM_GENERATOR), 0]
-    assert first(feed, 2) == [0, 1]
-
-
 def test_containers_keep_their_types():
     Pair = namedtuple("Pair", "x y")
     batch = Pair({"a": torch.ones(1)}, [torch.ones(1), "label", 3])
@@ -34,10 +28,9 @@ def test_containers_keep_their_types():
     assert moved.y[1:] == ["label", 3]
 
 
-@pytest.mark.parametrize("batches", [[], iter(())])
-def test_no_batch_at_all_is_one_sentence(batches):
+def test_no_batch_at_all_is_one_sentence():
     with pytest.raises(UserError, match="batches are empty"):
-        next(Feed(batches, CPU).start())
+        next(Feed([], CPU).start())
 
 
 def test_data_that_raise_are_one_sentence_with_the_place():
@@ -48,5 +41,5 @@ def test_data_that_raise_are_one_sentence_with_the_place():
 
     batches = Feed(Broken(), CPU).start()
     next(batches)
-    with pytest.raises(UserError, match=r"fetching batch 1 failed: OSError: disk gone \(test_feed.py:"):
+    with pytest.raises(UserError, match=r"fetching batch 1 of .* failed: OSError: disk gone \(test_feed.py:"):
         next(batches)

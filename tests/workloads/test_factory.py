@@ -301,8 +301,7 @@ def test_a_wrong_factory_ends_in_one_sentence(
         ("raise SystemExit", "importing own_model.py failed: SystemExit (own_model.py:11); repair it there"),
         (
             "def read():\n    yield 1\n    raise OSError('me')\ndef make(): return workload(batches=read())",
-            "reading the batches of own_model.py:make raised OSError (me) at own_model.py:13; "
-            "repair it there",
+            "reading the batches of own_model.py:make failed: OSError: me (own_model.py:13); repair it there",
         ),
     ],
 )
@@ -312,7 +311,7 @@ def test_what_the_users_code_raises_is_told_with_its_line(
     path = written(code)
     message = sentence(lambda: build(f"{path}:make", options()), exit_code=3)
     assert message.startswith(expected)
-    assert " at own_model.py:1" in message
+    assert "(own_model.py:1" in message
 
 
 def test_a_missing_file_and_a_missing_function_name_are_told(

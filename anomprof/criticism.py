@@ -243,11 +243,12 @@ def _waiting(results: Results) -> Iterator[str]:
 def _quick(facts: Mapping[str, Any]) -> Iterator[str]:
     plan = facts.get("plan") or {}
     if plan.get("quick"):
-        size = f" ({plan['image_size']} px)" if plan.get("image_size") else ""
-        yield (
-            f"--quick measured a smaller step{size} than usual; slowdowns differ at full size, so run "
-            "without --quick before you decide on them."
-        )
+        size = plan.get("image_size")
+        if size:
+            what = f"--quick measured a smaller step ({size} px) than usual; slowdowns differ at full size"
+        else:
+            what = "--quick measured for a short time only; intervals are wider than they need be"
+        yield f"{what}, so run without --quick before you decide on them."
 
 
 def _measured(results: Results, *, and_baseline: bool = False) -> list[ModeResult]:

@@ -223,18 +223,18 @@ def wait_for_turns(out: Path, count: int) -> None:
 
 
 def test_a_full_disk_is_one_sentence(folder):
-    # A device that is always full stands in for the disk.
-    (folder / "out").mkdir()
+    # SQLite's own limit stands in for the disk's, from the third turn on: the error is the same one.
     script = textwrap.dedent(
         """
         import sys
-        from anomprof import record
-        plain = record._connect
-        def small(path):
-            connection = plain(path)
-            connection.execute("PRAGMA max_page_count = 60")
-            return connection
-        record._connect = small
+        from anomprof.record import RecordWriter
+        plain = RecordWriter.end_turn
+        def end_turn(self, turn_id, facts):
+            plain(self, turn_id, facts)
+            if turn_id == 3:
+                pages = self._connection.execute("PRAGMA page_count").fetchone()[0]
+                self._connection.execute(f"PRAGMA max_page_count = {pages}")
+        RecordWriter.end_turn = end_turn
         from anomprof.cli import main
         words = "bench mine.py:make --budget 20 --out out --modes anomaly"
         sys.argv = ["anomprof", *words.split()]
@@ -247,7 +247,8 @@ def test_a_full_disk_is_one_sentence(folder):
     last = sentence(ended, 3)
     assert "full" in last
     assert "is kept" in last
-    assert load(folder / "out").facts["schema"] == 1
+    assert len(load(folder / "out").turns) >= 3
+    assert anomprof("report", "out", cwd=folder).returncode == 0
 
 
 def test_list_names_workloads_and_modes_and_why_some_are_not_available(folder):

@@ -21,7 +21,7 @@ from anomprof.results import BASELINE
 
 # A watched pass takes as many steps as a turn, so that what it counts is true of the turns; where
 # steps are slow it ends after this time.
-_WATCH_SECONDS = 1.0
+_WATCH_SECONDS = 0.5
 
 
 @dataclass(frozen=True)

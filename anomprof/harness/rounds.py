@@ -32,10 +32,15 @@ from anomprof.stats import Interval
 from anomprof.userfile import describe, raised
 from anomprof.workload import Workload
 
-# A turn's timed steps should last about this long: long enough that entering a turn does not
-# matter, short enough for many rounds.
-_TURN_SECONDS = 0.5
+# A turn's timed steps should last no longer than this, and shorter where the budget is small for the
+# number of modes: many short turns beat few long ones, since the machine changes between turns.
+_LONGEST_TURN_SECONDS = 0.5
+_WANTED_ROUNDS = 10
 _MOST_STEPS = 100
+
+# What a turn costs in all for each second of baseline steps in it: most modes are slower, there is a
+# settling step, and every second mode brings a turn of the baseline with it.
+_COST_OF_A_TURN = 3.0
 
 # Steps are written to the record this often within a turn (and at its end), between two steps.
 _WRITE_EVERY_SECONDS = 0.5
@@ -119,7 +124,7 @@ class Harness:
             self._show("warming up")
             with self._explained("the workload's training step"):
                 bench = Bench(self._workload, every[BASELINE])
-            steps = self._plan.steps or _steps_per_turn(bench.step_seconds)
+            steps = self._plan.steps or self._steps_per_turn(bench.step_seconds)
             self._writer.fact("steps_per_turn", steps)
             telemetry = open_telemetry(bench.device)
             self._writer.fact(
@@ -142,6 +147,11 @@ class Harness:
                 self._note_sitting_out()
                 gc.unfreeze()
                 bench.restore()
+
+    def _steps_per_turn(self, step_seconds: float) -> int:
+        turns = _COST_OF_A_TURN * len(self._state.modes) * _WANTED_ROUNDS
+        turn_seconds = min(_LONGEST_TURN_SECONDS, self._state.budget_seconds / turns)
+        return max(1, min(_MOST_STEPS, round(turn_seconds / step_seconds)))
 
     def _device(self) -> torch.device:
         return next(self._workload.model.parameters()).device
@@ -322,7 +332,3 @@ def _free(bench: Bench) -> None:
     gc.collect()
     if bench.device.type == "cuda":
         torch.cuda.empty_cache()
-
-
-def _steps_per_turn(step_seconds: float) -> int:
-    return max(1, min(_MOST_STEPS, round(_TURN_SECONDS / step_seconds)))

@@ -37,10 +37,12 @@ class Share:
 
     Attributes:
         modes: The baseline first.
+        described: Those whose facts it writes (see :class:`Harness`).
         own: Whether it exists for modes that need a process of their own.
     """
 
     modes: tuple[str, ...]
+    described: tuple[str, ...]
     budget_seconds: float
     own: bool = False
 
@@ -57,13 +59,15 @@ def shares(plan: Plan) -> list[Share]:
     if apart and together == (BASELINE,):
         together = ()
     per_mode = plan.budget_seconds / (len(together) + 2 * len(apart))
+    groups = [(together, len(together), False)] if together else []
+    groups += [((BASELINE, name), 2, True) for name in apart]
     divided: list[Share] = []
-    if together:
-        budget = per_mode * len(together) / plan.processes
-        divided.extend(Share(together, budget) for _ in range(plan.processes))
-    for name in apart:
-        budget = per_mode * 2 / plan.processes
-        divided.extend(Share((BASELINE, name), budget, own=True) for _ in range(plan.processes))
+    undescribed = set(plan.modes)
+    for modes, weight, own in groups:
+        for _ in range(plan.processes):
+            described = tuple(name for name in modes if name in undescribed)
+            undescribed.difference_update(described)
+            divided.append(Share(modes, described, per_mode * weight / plan.processes, own))
     return divided
 
 
@@ -75,11 +79,9 @@ def execute(plan: Plan, folder: Path, listener: Listener, *, force: bool, comman
         KeyboardInterrupt: The user stopped it; the record says so and holds what was measured.
     """
     divided = shares(plan)
-    here = divided[0] if len(divided) == 1 or not divided[0].own else None
-    if plan.processes > 1 or here is None or here.own:
-        here = None
+    in_this_process = plan.processes == 1 and not divided[0].own
     # Built before the record is made: a mistake in the workload should leave no empty folder.
-    workload = build_workload(plan) if here is not None else None
+    workload = build_workload(plan) if in_this_process else None
     writer = RecordWriter.create(folder, force=force)
     try:
         _write_start(writer, plan, command)
@@ -121,9 +123,11 @@ def _run_shares(
     for process, share in enumerate(divided):
         if process == 0 and workload is not None:
             writer.fact("workload", describe_workload(workload))
-            stop_reasons.append(
-                Harness(plan, workload, writer, listener, share.modes, share.budget_seconds).run()
+            harness = Harness(
+                plan, workload, writer, listener, share.modes, share.described, share.budget_seconds
             )
+            stop_reasons.append(harness.run())
+            del harness
             writer.commit()
             workload = None  # its memory belongs to the next process
         else:
@@ -148,9 +152,7 @@ def _write_start(writer: RecordWriter, plan: Plan, command: str) -> None:
 def _run_child(folder: Path, process: int, share: Share, writer: RecordWriter) -> str:
     """Runs a share in a fresh process and returns why it ended measuring."""
     writer.commit()  # the child needs the file to itself
-    arguments = orjson.dumps(
-        {"process": process, "modes": share.modes, "budget_seconds": share.budget_seconds}
-    )
+    arguments = orjson.dumps({"process": process, "share": share})
     # The child must find this very package, also where it is not installed.
     paths = [str(Path(anomprof.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
@@ -173,14 +175,16 @@ def _run_child(folder: Path, process: int, share: Share, writer: RecordWriter) -
 def run_child(folder: Path, arguments: str, listener: Listener) -> None:
     """What the hidden command does: one share of the plan in ``folder``'s record."""
     wanted = orjson.loads(arguments)
-    process = int(wanted["process"])
+    process, share = int(wanted["process"]), Share(**wanted["share"])
     plan = Plan.from_json(load(folder).facts["plan"])
     writer = RecordWriter.join(folder, process)
     try:
         workload = build_workload(plan)
         if "workload" not in load(folder).facts:
             writer.fact("workload", describe_workload(workload))
-        harness = Harness(plan, workload, writer, listener, wanted["modes"], wanted["budget_seconds"])
+        harness = Harness(
+            plan, workload, writer, listener, share.modes, share.described, share.budget_seconds
+        )
         writer.fact(f"process:{process}", {"stop_reason": harness.run()})
     except UserError as error:
         writer.fact(f"process:{process}", {"error": str(error), "exit_code": error.exit_code})

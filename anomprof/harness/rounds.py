@@ -23,7 +23,7 @@ from anomprof.harness.evidence import Evidence, gather
 from anomprof.harness.plan import Plan
 from anomprof.harness.schedule import Schedule
 from anomprof.instruments.host_sampler import HostSampler
-from anomprof.instruments.telemetry import Telemetry, energy_per_step, open_telemetry
+from anomprof.instruments.telemetry import SHORTEST_WINDOW_SECONDS, Telemetry, energy_per_step, open_telemetry
 from anomprof.modes import make
 from anomprof.modes.mode import Mode, ModeOptions, Proof, Seen
 from anomprof.record import RecordWriter, Step, Turn
@@ -36,6 +36,10 @@ from anomprof.workload import Workload
 # number of modes: many short turns beat few long ones, since the machine changes between turns.
 _LONGEST_TURN_SECONDS = 0.5
 _WANTED_ROUNDS = 10
+
+# Where there is an energy counter, turns are long enough for it, faster modes included.
+_ENERGY_TURN_SECONDS = 1.5 * SHORTEST_WINDOW_SECONDS
+
 _MOST_STEPS = 100
 
 # What a turn costs in all for each second of baseline steps in it: most modes are slower, there is a
@@ -85,6 +89,8 @@ class Harness:
         writer: Takes everything measured.
         listener: Shows the progress.
         modes: The plan's modes that this process runs, the baseline first.
+        described: Those of them whose facts this process writes. Of several processes that run a mode
+            the first does; each one says so where it could not run it.
         budget_seconds: This process's share.
     """
 
@@ -95,9 +101,11 @@ class Harness:
         writer: RecordWriter,
         listener: Listener,
         modes: Sequence[str],
+        described: Sequence[str],
         budget_seconds: float,
     ) -> None:
         self._plan = plan
+        self._described = set(described)
         self._workload = workload
         self._writer = writer
         self._listener = listener
@@ -124,9 +132,9 @@ class Harness:
             self._show("warming up")
             with self._explained("the workload's training step"):
                 bench = Bench(self._workload, every[BASELINE])
-            steps = self._plan.steps or self._steps_per_turn(bench.step_seconds)
-            self._writer.fact("steps_per_turn", steps)
             telemetry = open_telemetry(bench.device)
+            steps = self._plan.steps or self._steps_per_turn(bench.step_seconds, telemetry)
+            self._writer.fact("steps_per_turn", steps)
             self._writer.fact(
                 "telemetry",
                 {
@@ -140,6 +148,9 @@ class Harness:
             telemetry.start()
             try:
                 self._prove(bench, every, steps)
+                if any(mode.own_process for mode in every.values()):
+                    # Compiling may take longer than the whole budget, which is for measuring.
+                    self._began = time.perf_counter()
                 return self._rounds(bench, steps, telemetry)
             finally:
                 telemetry.stop()
@@ -148,9 +159,11 @@ class Harness:
                 gc.unfreeze()
                 bench.restore()
 
-    def _steps_per_turn(self, step_seconds: float) -> int:
+    def _steps_per_turn(self, step_seconds: float, telemetry: Telemetry) -> int:
         turns = _COST_OF_A_TURN * len(self._state.modes) * _WANTED_ROUNDS
         turn_seconds = min(_LONGEST_TURN_SECONDS, self._state.budget_seconds / turns)
+        if telemetry.energy_joules() is not None:
+            turn_seconds = max(turn_seconds, _ENERGY_TURN_SECONDS)
         return max(1, min(_MOST_STEPS, round(turn_seconds / step_seconds)))
 
     def _device(self) -> torch.device:
@@ -193,7 +206,8 @@ class Harness:
             "profiled_as": evidence.profiled_as,
             "first_step_seconds": evidence.first_step_seconds,
         }
-        self._writer.mode(name, self._facts[name])
+        if name in self._described:
+            self._writer.mode(name, self._facts[name])
         self._writer.readings(evidence.readings)
 
     def _unavailable(self, name: str, mode: Mode, reason: str) -> None:
@@ -280,7 +294,7 @@ class Harness:
     def _note_sitting_out(self) -> None:
         for name, facts in self._facts.items():
             reason = self._schedule.sits_out(name, self._state.slowdowns)
-            if reason and facts["available"]:
+            if reason and facts["available"] and name in self._described:
                 self._writer.mode(name, {**facts, "sat_out": reason})
 
     def _seconds_left(self) -> float:

@@ -24,7 +24,7 @@ class Compile(Mode):
     """
 
     name = "compile"
-    summary = "torch.compile of the model, default options (in a process of its own)"
+    summary = "torch.compile of the model (in a process of its own; compiling is not in the budget)"
     family = "compile"
     rank = 45
     own_process = True

@@ -32,7 +32,7 @@ def measure(folder, names, workload=None, budget=3.0, steps=2, **plan):
     for name in names:
         writer.mode(name, {"available": True})
     try:
-        reason = Harness(made, workload, writer, log, names, budget).run()
+        reason = Harness(made, workload, writer, log, names, names, budget).run()
     finally:
         writer.close()
     return load(folder), reason, log

@@ -5,7 +5,6 @@ A record holds raw values only; everything here can be computed again at any tim
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,10 +14,7 @@ from typing import Any
 from anomprof.environment.precision import low_precision_reason
 from anomprof.record import Record, Turn
 from anomprof.stats import (
-    LIVE_RESAMPLES,
-    RESAMPLES,
     Interval,
-    Round,
     Verdict,
     as_json,
     median_interval,
@@ -161,13 +157,13 @@ def turn_seconds(turn: Turn) -> float:
     return statistics.median(step.step_seconds for step in turn.steps)
 
 
-def live_slowdowns(turns: Sequence[Turn]) -> dict[str, Interval]:
-    """Returns each mode's ratio to the baseline as known so far, while measuring goes on."""
-    return {mode: _slowdown(by_process, LIVE_RESAMPLES) for mode, by_process in pair_up(turns).items()}
+def measure_slowdowns(turns: Sequence[Turn]) -> dict[str, Interval]:
+    """Returns each mode's ratio to the baseline, paired with the baselines around each of its turns."""
+    return {mode: _slowdown(by_process) for mode, by_process in pair_up(turns).items()}
 
 
-def _slowdown(by_process: Mapping[int, Sequence[Pair]], resamples: int = RESAMPLES) -> Interval:
-    return paired_ratio([[pair.ratio for pair in pairs] for pairs in by_process.values()], resamples)
+def _slowdown(by_process: Mapping[int, Sequence[Pair]]) -> Interval:
+    return paired_ratio([[pair.ratio for pair in pairs] for pairs in by_process.values()])
 
 
 @dataclass(frozen=True)
@@ -178,18 +174,16 @@ class Pair:
         seconds: Of the mode's typical step.
         baseline_seconds: Geometric mean of the baseline's turns just before and just after (of the
             one that there is, where a run was cut off).
-        unsteadiness: Distance of the logarithms of these two; 0 where there is only one.
     """
 
     round: int
     seconds: float
     baseline_seconds: float
-    unsteadiness: float
 
     @property
-    def ratio(self) -> Round:
+    def ratio(self) -> float:
         """How many times longer the mode's step is."""
-        return Round(self.seconds / self.baseline_seconds, self.unsteadiness)
+        return self.seconds / self.baseline_seconds
 
 
 Pairs = Mapping[str, Mapping[int, Sequence[Pair]]]
@@ -209,8 +203,7 @@ def pair_up(turns: Sequence[Turn]) -> Pairs:
         for turn, around in zip(run, zip(before, after, strict=True), strict=True):
             known = [seconds for seconds in around if seconds is not None]
             if turn.mode != BASELINE and known:
-                unsteadiness = abs(math.log(known[-1] / known[0]))
-                pair = Pair(turn.round, turn_seconds(turn), statistics.geometric_mean(known), unsteadiness)
+                pair = Pair(turn.round, turn_seconds(turn), statistics.geometric_mean(known))
                 pairs[turn.mode][process].append(pair)
     return pairs
 
@@ -392,10 +385,7 @@ def _checks(pairs: Pairs) -> Interval | None:
     differences = []
     for process, whole in pairs["anomaly"].items():
         stacks = {pair.round: pair.ratio for pair in pairs["anomaly-stacks"].get(process, ())}
-        both = [(pair.ratio, stacks[pair.round]) for pair in whole if pair.round in stacks]
-        differences.append(
-            [Round(a.value - b.value, math.hypot(a.unsteadiness, b.unsteadiness)) for a, b in both]
-        )
+        differences.append([pair.ratio - stacks[pair.round] for pair in whole if pair.round in stacks])
     return paired_difference(differences) if any(differences) else None
 
 

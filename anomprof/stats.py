@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,6 @@ _normal_quantile = NormalDist().inv_cdf
 LEVEL = 0.95
 RESAMPLES = 10_000
 
-#: While measuring goes on: enough to decide what needs more rounds, and five times as quick.
-LIVE_RESAMPLES = 2_000
-
 #: An interval counts as narrow when it reaches no further than this to either side of the estimate.
 NARROW = 0.02
 
@@ -37,26 +34,13 @@ NARROW = 0.02
 #: smaller differences come out of an unchanged program on a shared machine, and interest nobody.
 MARGIN = 0.01
 
-#: Share (by weight) dropped at either end of the sorted ratios before averaging. A quarter makes
+#: Share of the rounds dropped at either end of the sorted ratios before averaging. A quarter makes
 #: the estimate the interquartile mean: in simulations with occasional hiccups of the machine its
 #: interval is three times narrower than the mean's, and without them 10 % wider.
 _TRIMMED = 0.25
 
 # Resampling 10,000 times 1,000 rounds would need 80 MB; blocks keep the memory small.
 _BLOCK_VALUES = 2_000_000
-
-
-class Round(NamedTuple):
-    """What one round says.
-
-    Attributes:
-        value: A ratio or a difference.
-        unsteadiness: How far the baseline before and the baseline after disagree, as the distance of
-            their logarithms. The mode's own time plays no part in it, so it favours no result.
-    """
-
-    value: float
-    unsteadiness: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,30 +70,36 @@ class Interval:
         return self.half_width <= NARROW
 
 
-def paired_ratio(rounds_by_process: Sequence[Sequence[Round]], resamples: int = RESAMPLES) -> Interval:
+def paired_ratio(ratios_by_process: Sequence[Sequence[float]]) -> Interval:
     """Returns the typical ratio with its interval.
 
     Args:
-        rounds_by_process: For each process its rounds, with the ratio of the mode to the baseline
-            around it. With several processes these are resampled too, since the layout of memory and
-            threads differs between them (a few processes understate by how much).
+        ratios_by_process: For each process the ratios of the mode to the baseline around it, one a
+            round. With several processes these are resampled too, since the layout
+            of memory and threads differs between them (a few processes understate by how much).
 
     Returns:
-        Interquartile mean of the log ratios, weighted by the steadiness of the machine
-        (:func:`weigh`), and a bootstrap interval (percentile method) stretched
-        about the estimate as in :func:`stretch`.
+        Interquartile mean of the log ratios, and a bootstrap interval (percentile method,
+        ``RESAMPLES`` resamples) stretched about the estimate as in :func:`stretch`.
 
     Raises:
         ValueError: There is no ratio, or one is not positive.
     """
-    log = _bootstrap([_logs(rounds) for rounds in rounds_by_process if rounds], resamples)
-    return Interval(math.exp(log.estimate), math.exp(log.low), math.exp(log.high), log.n)
+    logs = [_logs(ratios) for ratios in ratios_by_process if ratios]
+    if not logs:
+        raise ValueError("no round has both the mode and the baseline")
+    log_interval = _bootstrap(logs)
+    return Interval(
+        math.exp(log_interval.estimate),
+        math.exp(log_interval.low),
+        math.exp(log_interval.high),
+        log_interval.n,
+    )
 
 
-def ratio_estimate(rounds: Sequence[Round]) -> float:
+def ratio_estimate(ratios: Sequence[float]) -> float:
     """Returns the estimate of :func:`paired_ratio` for one process, without the work of an interval."""
-    logs = sorted(_logs(rounds))
-    return math.exp(float(_middle(_values(logs), weigh([round_.unsteadiness for round_ in logs]))))
+    return math.exp(float(_middle(_logs(ratios))))
 
 
 def median_interval(values: Sequence[float]) -> Interval:
@@ -131,23 +121,12 @@ def median_interval(values: Sequence[float]) -> Interval:
     return Interval(middle, ordered[low], ordered[high], n)
 
 
-def paired_difference(rounds_by_process: Sequence[Sequence[Round]]) -> Interval:
-    """Returns the same as :func:`paired_ratio` for values that are differences, without logarithms."""
-    return _bootstrap([rounds for rounds in rounds_by_process if rounds], RESAMPLES)
-
-
-def weigh(unsteadiness: Sequence[float]) -> Floats:
-    """Returns the weight of each round: 1 / (s^2 + d^2) with its unsteadiness d, and s the median d.
-
-    While the machine changes its speed, a ratio says more about the machine than about the mode. On the
-    machine where this was chosen, ratios from the steadiest third of the moments varied by 4 %, those
-    from the least steady by 10 %.
-    """
-    distance = np.asarray(unsteadiness, dtype=np.float64)
-    scale = float(np.median(distance))
-    if scale == 0:
-        return np.ones_like(distance)
-    return np.asarray(1 / (scale**2 + distance**2))
+def paired_difference(values_by_process: Sequence[Sequence[float]]) -> Interval:
+    """Returns the interquartile mean of per-round values (such as a difference of two ratios)."""
+    values = [np.asarray(values, dtype=np.float64) for values in values_by_process if len(values)]
+    if not values:
+        raise ValueError("no round has all that is compared")
+    return _bootstrap(values)
 
 
 def verdict(ratio: Interval) -> Verdict:
@@ -163,8 +142,8 @@ def verdict(ratio: Interval) -> Verdict:
     return "not resolved"
 
 
-def stretch(n: float) -> float:
-    """Returns the factor that makes a percentile interval of ``n`` (effective) values honest.
+def stretch(n: int) -> float:
+    """Returns the factor that makes a percentile interval of ``n`` values honest.
 
     Resampling n values understates their spread by sqrt((n - 1) / n), and a normal quantile stands
     in for Student's t. For normal values the stretched interval of a mean is the t interval.
@@ -182,68 +161,50 @@ def as_json(interval: Interval) -> Mapping[str, Any]:
     return {"low": low, "high": high, "n": interval.n}
 
 
-def _logs(rounds: Sequence[Round]) -> list[Round]:
-    if not all(0 < round_.value < math.inf for round_ in rounds):
+def _logs(ratios: Sequence[float]) -> Floats:
+    values = np.asarray(ratios, dtype=np.float64)
+    if not (np.isfinite(values).all() and (values > 0).all()):
         raise ValueError("ratios must be positive and finite")
-    return [Round(math.log(round_.value), round_.unsteadiness) for round_ in rounds]
+    return np.log(values)
 
 
-def _values(rounds: Sequence[Round]) -> Floats:
-    return np.asarray([round_.value for round_ in rounds], dtype=np.float64)
-
-
-def _bootstrap(processes: Sequence[Sequence[Round]], resamples: int) -> Interval:
-    """Resamples processes, then rounds within each."""
-    every = [round_ for rounds in processes for round_ in rounds]
-    if not every:
-        raise ValueError("no round has all that is compared")
-    values, weights = _values(every), weigh([round_.unsteadiness for round_ in every])
-    n = len(every)
-    # Sorted once, so that a resample is sorted by sorting small whole numbers, which is quick.
-    order = np.argsort(values)
-    values, weights, rank = values[order], weights[order], np.argsort(order)
-    estimate = float(_middle(values, weights))
+def _bootstrap(groups: Sequence[Floats]) -> Interval:
+    """Resamples groups (processes), then values (rounds) within each."""
+    n = sum(len(group) for group in groups)
+    estimate = float(_middle(np.concatenate(groups)))
     if n < 2:
         return Interval(estimate, math.nan, math.nan, n)
     # A fixed seed: the same record gives the same report.
     generator = np.random.default_rng(0)
     parts = []
-    left = resamples
+    left = RESAMPLES
     while left:
         size = min(left, max(1, _BLOCK_VALUES // n))
-        chosen = _resample([len(rounds) for rounds in processes], size, generator)
-        ranks = np.sort(rank[chosen].astype(np.uint16 if n <= 65_536 else np.int64), axis=-1, kind="stable")
-        parts.append(_middle(values[ranks], weights[ranks]))
+        parts.append(_middle_of_resamples(groups, size, generator))
         left -= size
     tail = (1 - LEVEL) / 2 * 100
     low, high = np.percentile(np.concatenate(parts), [tail, 100 - tail])
-    # Kish's effective sample size: rounds with little weight add little.
-    factor = stretch(max(1.5, float(weights.sum() ** 2 / (weights**2).sum())))
+    factor = stretch(n)
     low = estimate + factor * min(0.0, float(low) - estimate)
     high = estimate + factor * max(0.0, float(high) - estimate)
     return Interval(estimate, low, high, n)
 
 
-def _resample(lengths: Sequence[int], size: int, generator: np.random.Generator) -> npt.NDArray[np.intp]:
-    """Returns ``size`` rows of indices into the rounds of all processes, one process after the other."""
-    if len(lengths) == 1:
-        return generator.integers(0, lengths[0], (size, lengths[0]))
+def _middle_of_resamples(groups: Sequence[Floats], size: int, generator: np.random.Generator) -> Floats:
     # Each chosen process contributes as many rounds as the shortest has: rather too wide than too narrow.
-    counts = np.asarray(lengths)
-    first = np.cumsum(counts) - counts
-    processes = generator.integers(0, len(lengths), (size, len(lengths), 1))
-    within = (generator.random((size, len(lengths), min(lengths))) * counts[processes]).astype(np.intp)
-    return np.asarray((first[processes] + within).reshape(size, -1), dtype=np.intp)
+    drawn = min(len(group) for group in groups)
+    padded = np.zeros((len(groups), max(len(group) for group in groups)))
+    for row, group in zip(padded, groups, strict=True):
+        row[: len(group)] = group
+    lengths = np.array([len(group) for group in groups])
+    chosen = generator.integers(0, len(groups), (size, len(groups), 1))
+    rounds = (generator.random((size, len(groups), drawn)) * lengths[chosen]).astype(np.intp)
+    return _middle(padded[chosen, rounds].reshape(size, -1))
 
 
-def _middle(values: Floats, weights: Floats) -> Floats:
-    """Weighted interquartile mean along the last axis, along which the values are sorted.
-
-    The quarter of the weight at either end is cut off.
-    """
-    upper = np.cumsum(weights, axis=-1)
-    total = upper[..., -1:]
-    lower = upper - weights
-    kept = np.minimum(upper, (1 - _TRIMMED) * total) - np.maximum(lower, _TRIMMED * total)
-    kept = np.maximum(kept, 0.0)
-    return np.asarray((kept * values).sum(axis=-1) / kept.sum(axis=-1))
+def _middle(values: Floats) -> Floats:
+    """Interquartile mean along the last axis (the plain mean below 4 values)."""
+    n = values.shape[-1]
+    dropped = int(_TRIMMED * n)
+    ordered = np.sort(values, axis=-1)
+    return np.asarray(ordered[..., dropped : n - dropped].mean(axis=-1))

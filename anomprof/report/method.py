@@ -24,8 +24,8 @@ def paragraphs(results: Results) -> tuple[str, ...]:
         "A step runs from zeroing the gradients to the end of the optimizer's step on the device, entering "
         "and leaving the mode included; waiting for the batch is timed apart.",
         "The slowdown is the ratio of a mode's median step in a turn to that of the baseline in the turns "
-        "just before and after; over the rounds, the interquartile mean of its logarithm, in which a round "
-        "weighs less the more these two baselines disagree. Its 95 % interval is a bootstrap of "
+        "just before and after; over the rounds, the interquartile mean of its logarithm. Its 95 % interval "
+        "is a bootstrap of "
         f"{RESAMPLES:,} resamples, stretched for small samples (Student's t). The interval of a step time "
         "is that of a median.",
         f"Slower or faster: the whole interval lies more than {units.percent(MARGIN)} from 1. No "

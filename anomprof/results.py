@@ -14,6 +14,8 @@ from typing import Any
 from anomprof.environment.precision import low_precision_reason
 from anomprof.record import Record, Turn
 from anomprof.stats import (
+    LIVE_RESAMPLES,
+    RESAMPLES,
     Interval,
     Verdict,
     as_json,
@@ -157,13 +159,13 @@ def turn_seconds(turn: Turn) -> float:
     return statistics.median(step.step_seconds for step in turn.steps)
 
 
-def measure_slowdowns(turns: Sequence[Turn]) -> dict[str, Interval]:
-    """Returns each mode's ratio to the baseline, paired with the baselines around each of its turns."""
-    return {mode: _slowdown(by_process) for mode, by_process in pair_up(turns).items()}
+def live_slowdowns(turns: Sequence[Turn]) -> dict[str, Interval]:
+    """Returns each mode's ratio to the baseline as known so far, while measuring goes on."""
+    return {mode: _slowdown(by_process, LIVE_RESAMPLES) for mode, by_process in pair_up(turns).items()}
 
 
-def _slowdown(by_process: Mapping[int, Sequence[Pair]]) -> Interval:
-    return paired_ratio([[pair.ratio for pair in pairs] for pairs in by_process.values()])
+def _slowdown(by_process: Mapping[int, Sequence[Pair]], resamples: int = RESAMPLES) -> Interval:
+    return paired_ratio([[pair.ratio for pair in pairs] for pairs in by_process.values()], resamples)
 
 
 @dataclass(frozen=True)

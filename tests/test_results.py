@@ -3,7 +3,7 @@ import math
 import pytest
 
 from anomprof.record import RecordWriter, Step, Turn, load
-from anomprof.results import derive, is_complete, measure_slowdowns, pair_up, to_json, turn_seconds
+from anomprof.results import derive, is_complete, live_slowdowns, pair_up, to_json, turn_seconds
 
 
 def turn(mode, *seconds, round_=0, process=0, started=0.0, **facts):
@@ -48,7 +48,7 @@ def test_a_drift_of_the_machine_does_not_matter():
     turns = [
         turn("baseline" if n % 2 == 0 else "a", s * (1 if n % 2 == 0 else 1.5)) for n, s in enumerate(speeds)
     ]
-    slowdown = measure_slowdowns(run(*turns))["a"]
+    slowdown = live_slowdowns(run(*turns))["a"]
     assert (slowdown.estimate, slowdown.low, slowdown.high) == pytest.approx((1.5, 1.5, 1.5))
 
 

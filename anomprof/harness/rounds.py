@@ -27,7 +27,7 @@ from anomprof.instruments.telemetry import SHORTEST_WINDOW_SECONDS, Telemetry, e
 from anomprof.modes import make
 from anomprof.modes.mode import Mode, ModeOptions, Proof, Seen
 from anomprof.record import RecordWriter, Step, Turn
-from anomprof.results import BASELINE, measure_slowdowns
+from anomprof.results import BASELINE, live_slowdowns
 from anomprof.stats import Interval
 from anomprof.userfile import describe, raised
 from anomprof.workload import Workload
@@ -232,7 +232,7 @@ class Harness:
                 if turn is not None:
                     self._turns.append(turn)
                     self._schedule.took_turn(name, time.perf_counter() - began)
-            self._state.slowdowns = measure_slowdowns(self._turns)
+            self._state.slowdowns = live_slowdowns(self._turns)
             number += 1
 
     def _try_turn(

@@ -78,13 +78,13 @@ def paired_ratio(ratios_by_process: Sequence[Sequence[float]], resamples: int = 
 
     Args:
         ratios_by_process: For each process the ratios of the mode to the baseline around it, one a
-            round. With several processes these are resampled too, since the layout
-            of memory and threads differs between them (a few processes understate by how much).
-
+            round. With several processes these are resampled too, since the layout of memory and
+            threads differs between them (a few processes understate by how much).
         resamples: Of the bootstrap.
 
     Returns:
-        Interquartile mean of the log ratios, and a bootstrap interval (percentile method) stretched about the estimate as in :func:`stretch`.
+        Interquartile mean of the log ratios, and a bootstrap interval (percentile method) stretched
+        about the estimate as in :func:`stretch`.
 
     Raises:
         ValueError: There is no ratio, or one is not positive.

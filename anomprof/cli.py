@@ -47,14 +47,14 @@ def _fail(message: str, status: int) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(anomprof.__version__, prog_name="anomprof")
 def cli() -> None:
-    r"""What anomaly mode, clipping, AMP and checkpointing cost your PyTorch training step.
+    """What anomaly mode, clipping, AMP and checkpointing cost your PyTorch training step.
 
     \b
     python -m anomprof bench resnet50        measure the cost of every mode
     python -m anomprof bench my.py:make      the same on your own model
     python -m anomprof list                  what can be measured here
     python -m anomprof report DIR            rebuild the report of an earlier run
-    """
+    """  # noqa: D301  (\b is click's mark for lines that stay as they are)
 
 
 @cli.command()
@@ -131,7 +131,7 @@ def cli() -> None:
 )
 @click.option("-f", "--force", is_flag=True, help="Overwrite the record in --out.")
 def bench(**chosen: Any) -> int:
-    r"""Measure what each mode costs a training step of WORKLOAD.
+    """Measure what each mode costs a training step of WORKLOAD.
 
     WORKLOAD is a built-in name (resnet50, resnet18, vit, gpt, lstm, mlp), torchvision:NAME,
     timm:NAME, or file.py:factory for your own. The baseline is always measured too.
@@ -142,7 +142,7 @@ def bench(**chosen: Any) -> int:
     python -m anomprof bench resnet50
     python -m anomprof bench gpt --modes anomaly,amp-bf16+clip-norm --budget 60
     python -m anomprof bench my_model.py:make --batch-size 8
-    """
+    """  # noqa: D301
     folder: Path = chosen.pop("out") or _default_folder(chosen["workload"])
     force: bool = chosen.pop("force")
     plan = _plan(**chosen)

@@ -40,4 +40,4 @@ def _table() -> Table:
 
 
 def _described(description: str, unavailable: str | None) -> str:
-    return f"not available: {unavailable}" if unavailable else description
+    return f"not available: {unavailable.split(';')[0]}" if unavailable else description

@@ -20,7 +20,7 @@ class Anomaly(Mode):
     """``torch.autograd.set_detect_anomaly(True)``."""
 
     name = "anomaly"
-    summary = "torch's anomaly mode: a Python stack for every autograd node, a NaN check of every gradient"
+    summary = "torch's anomaly mode: stacks and NaN checks"
     keeps_numbers = True
     family = "anomaly"
 
@@ -41,7 +41,7 @@ class AnomalyStacks(Mode):
     """``torch.autograd.set_detect_anomaly(True, check_nan=False)``."""
 
     name = "anomaly-stacks"
-    summary = "anomaly mode without its NaN check: only the stacks, which splits its price in two"
+    summary = "anomaly mode without its NaN checks"
     keeps_numbers = True
     family = "anomaly"
 

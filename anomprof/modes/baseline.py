@@ -11,7 +11,7 @@ class Baseline(Mode):
     """Nothing added."""
 
     name = "baseline"
-    summary = "the plain training step that everything is compared with"
+    summary = "the plain step, with which all others are compared"
     keeps_numbers = True
     family = "baseline"
 
@@ -30,4 +30,4 @@ class BaselineAgain(Baseline):
     """The baseline under a second name: shows what the method makes of no difference at all."""
 
     name = "baseline-again"
-    summary = "the baseline measured as if it were a mode (A/A control: must show no difference)"
+    summary = "the baseline once more (A/A): must show no difference"

@@ -17,7 +17,7 @@ class Checkpoint(Mode):
     """Non-reentrant checkpointing of the blocks that the workload names."""
 
     name = "checkpoint"
-    summary = "activation checkpointing of the workload's blocks (non-reentrant)"
+    summary = "activation checkpointing of the workload's blocks"
     keeps_numbers = True
     family = "checkpoint"
     rank = 40
@@ -64,7 +64,7 @@ class CheckpointReentrant(Checkpoint):
     """The older, reentrant checkpointing."""
 
     name = "checkpoint-reentrant"
-    summary = "activation checkpointing, the older reentrant kind"
+    summary = "the older, reentrant checkpointing"
     # Its first forward runs without gradients, and some ops (the LSTM on a CPU) round differently then.
     keeps_numbers = False
     reentrant = True

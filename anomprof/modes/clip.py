@@ -17,7 +17,7 @@ class ClipNorm(Mode):
     """``clip_grad_norm_`` over all parameters, the 2-norm."""
 
     name = "clip-norm"
-    summary = "gradients scaled down to a largest norm (--clip-norm)"
+    summary = "gradients scaled down to a norm (--clip-norm)"
     family = "clip-norm"
     rank = 60
 
@@ -66,7 +66,7 @@ class ClipValue(Mode):
     """``clip_grad_value_`` on every element."""
 
     name = "clip-value"
-    summary = "every gradient element cut to a largest magnitude (--clip-value)"
+    summary = "gradient elements cut to a range (--clip-value)"
     family = "clip-value"
     rank = 55
 

@@ -24,7 +24,7 @@ class Compile(Mode):
     """
 
     name = "compile"
-    summary = "torch.compile of the model (in a process of its own; compiling is not in the budget)"
+    summary = "torch.compile, in a process of its own"
     family = "compile"
     rank = 45
     own_process = True

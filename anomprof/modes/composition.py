@@ -29,7 +29,7 @@ class Composition(Mode):
             if other != part.name or sum(p.name == part.name for p in parts) > 1:
                 raise UserError(f"{name}: {other} and {part.name} cannot be combined; name one of them")
         self.name = name
-        self.summary = " and ".join(part.summary for part in self.parts)
+        self.summary = f"{' and '.join(part.name for part in self.parts)} together"
         self.keeps_numbers = all(part.keeps_numbers for part in parts)
         self.own_process = any(part.own_process for part in parts)
         self.holds_profiler = any(part.holds_profiler for part in parts)

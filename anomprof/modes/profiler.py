@@ -69,7 +69,7 @@ class AutogradProfiler(Profiler):
     """``torch.autograd.profiler.profile()`` around each step."""
 
     name = "autograd-profiler"
-    summary = "the older torch.autograd.profiler around each step"
+    summary = "torch.autograd.profiler around each step"
 
     def _session(self) -> Any:
         return torch.autograd.profiler.profile()

@@ -33,9 +33,12 @@ def print_summary(results: Results, warnings: Sequence[str], console: Console) -
     measured = [row for row in rows if row.step != units.NONE]
     if measured:
         console.print(_table(measured))
+    unmeasured = [row.name for row in rows if row.verdict == "not measured"]
+    if unmeasured and measured:
+        _print_point(console, "-", f"Not measured, since the run ended before: {', '.join(unmeasured)}.")
     for row in rows:
-        if row.mark == "missing":  # the other notes are details, for the page
-            for note in row.notes:
+        if row.mark == "missing" and row.name not in unmeasured:
+            for note in row.notes:  # those of other rows are details, for the page
                 _print_point(console, "-", note)
     if warnings:
         console.print(Text("What to doubt", style="bold"))

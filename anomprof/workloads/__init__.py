@@ -40,9 +40,7 @@ def available() -> list[Listing]:
         for name, entry in BUILT_IN.items()
     ]
     for package in PACKAGES:
-        listings.append(
-            Listing(f"{package}:NAME", f"a classifier of the package {package}", unavailable_reason(package))
-        )
+        listings.append(Listing(f"{package}:NAME", f"a classifier of {package}", unavailable_reason(package)))
     listings.append(Listing("file.py:factory", "your own: a function that returns an anomprof.Workload"))
     return listings
 

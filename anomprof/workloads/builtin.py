@@ -116,12 +116,10 @@ def _resnet_format(name: str, defaults: Defaults, options: WorkloadOptions) -> P
 
 #: Name -> workload.
 BUILT_IN: Mapping[str, BuiltIn] = {
-    "resnet50": BuiltIn(make_resnet50, "ResNet-50 on pictures of 224 px", 25_557_032, any_image_size=True),
-    "resnet18": BuiltIn(make_resnet18, "ResNet-18 on pictures of 224 px", 11_689_512, any_image_size=True),
-    "vit": BuiltIn(
-        make_vit, "vision transformer ViT-Ti/16 on pictures of 224 px", 5_717_416, any_image_size=True
-    ),
-    "gpt": BuiltIn(make_gpt, "decoder-only transformer on bytes of text, 4 layers of 128", 828_544),
-    "lstm": BuiltIn(make_lstm, "recurrent language model on bytes of text, 2 layers of 200", 745_856),
-    "mlp": BuiltIn(make_mlp, "perceptron 784-512-512-10 on grey pictures of 28 px", 669_706),
+    "resnet50": BuiltIn(make_resnet50, "ResNet-50, pictures of 224 px", 25_557_032, any_image_size=True),
+    "resnet18": BuiltIn(make_resnet18, "ResNet-18, pictures of 224 px", 11_689_512, any_image_size=True),
+    "vit": BuiltIn(make_vit, "ViT-Ti/16, pictures of 224 px", 5_717_416, any_image_size=True),
+    "gpt": BuiltIn(make_gpt, "GPT, bytes of text", 828_544),
+    "lstm": BuiltIn(make_lstm, "LSTM, bytes of text", 745_856),
+    "mlp": BuiltIn(make_mlp, "784-512-512-10, grey pictures of 28 px", 669_706),
 }

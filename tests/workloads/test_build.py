@@ -34,7 +34,7 @@ def test_everything_that_can_be_built_is_listed_in_one_line_each() -> None:
     ]
     name, description, reason = available()[0]
     assert (name, reason) == ("resnet50", None)
-    assert description == "ResNet-50 on pictures of 224 px (25,557,032 parameters)"
+    assert description == "ResNet-50, pictures of 224 px (25,557,032 parameters)"
     assert not any("\n" in entry.description for entry in available())
 
 

@@ -21,10 +21,10 @@ prepare() {
     echo "setting up $venv (once; downloads torch unless pip has it already)" >&2
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv" || exit 3
     # torch alone and first: whatever comes later finds it and looks for no other build.
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    "$venv/bin/python" -m pip install -q -q --disable-pip-version-check \
         "$(grep '^torch==' "$root/requirements.txt")" >&2 || exit 3
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    "$venv/bin/python" -m pip install -q -q --disable-pip-version-check \
         -r "$root/$requirements" >&2 || exit 3
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable "$root" >&2 || exit 3
+    "$venv/bin/python" -m pip install -q -q --disable-pip-version-check --no-deps --editable "$root" >&2 || exit 3
     echo "$wanted" > "$stamp"
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from anomprof import cli
 from anomprof.record import load
 
 FACTORY = """
@@ -161,9 +162,22 @@ MISTAKES = [
 @pytest.mark.parametrize(
     ("words", "code", "said"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
-def test_a_mistake_is_one_sentence_and_leaves_no_folder(folder, words, code, said):
-    assert re.search(said, sentence(anomprof(*words, cwd=folder), code))
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(folder, words, code, said, monkeypatch, capfd):
+    # In this process: starting torch anew for each would take minutes.
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["anomprof", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    out, err = capfd.readouterr()
+    last = sentence(subprocess.CompletedProcess(words, ended.value.code, out, err), code)
+    assert re.search(said, last), last
     assert not (folder / "reports").exists()
+
+
+def test_a_mistake_ends_a_real_process_with_its_sentence_alone(folder):
+    ended = anomprof("bench", "mine.py:make", "--batch-size", "0", cwd=folder)
+    assert sentence(ended, 2) == ended.stderr.strip()
+    assert ended.stdout == ""
 
 
 def test_a_folder_with_a_record_is_kept_unless_forced(folder):
@@ -272,8 +286,10 @@ def test_results_go_to_stdout_and_everything_else_to_stderr(folder):
     ended = anomprof(
         "bench", "mine.py:make", "--budget", 1, "--out", "out", "--modes", "clip-norm", cwd=folder
     )
-    assert "warming up" not in ended.stdout
-    assert "warming up" in ended.stderr
+    assert "proof and memory" not in ended.stdout
+    assert "proof and memory" in ended.stderr
+    assert "Clipping" in ended.stdout
+    assert "Clipping" not in ended.stderr
 
 
 def test_report_never_loads_torch(folder):

@@ -5,9 +5,9 @@ from anomprof.userfile import describe, load
 
 
 def test_a_file_is_imported_once_and_may_import_its_neighbours(tmp_path):
-    (tmp_path / "neighbour_of_mine.py").write_text("VALUE = 7")
+    (tmp_path / "other_file_of_a.py").write_text("VALUE = 7")
     path = tmp_path / "user_file_a.py"
-    path.write_text("import neighbour_of_mine\nclass Thing:\n    value = neighbour_of_mine.VALUE\n")
+    path.write_text("import other_file_of_a\nclass Thing:\n    value = other_file_of_a.VALUE\n")
     thing, where = load(f"{path}:Thing", "mode")
     assert thing.value == 7
     assert where == path

@@ -5,7 +5,9 @@ torch is imported only by the commands that measure: ``report`` reads records wi
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import math
 import re
 import sys
 from pathlib import Path
@@ -17,6 +19,8 @@ from rich.console import Console
 import anomprof
 from anomprof.errors import WRONG_USAGE, UserError
 from anomprof.harness.plan import DEFAULT_BUDGET_SECONDS, QUICK_BUDGET_SECONDS, QUICK_IMAGE_SIZE, Plan
+
+_MOST = 1000  # steps in a turn, processes: beyond that lies a slip of the finger
 
 _INTERRUPTED = 130  # what a shell reports of a command that Ctrl-C ended
 
@@ -148,28 +152,51 @@ def bench(**chosen: Any) -> int:
     plan = _plan(**chosen)
     from anomprof.harness.processes import execute
     from anomprof.harness.progress import Progress
+    from anomprof.record import FILE_NAME
 
     console = Console(stderr=True)
     command = "python -m anomprof " + " ".join(sys.argv[1:])
+    absolute = folder.absolute()  # the user's code may change the working directory
     status = 0
-    with Progress(console, f"bench {plan.workload}") as progress:
+    # What the user's code prints is not a result.
+    with contextlib.redirect_stdout(sys.stderr), Progress(console, f"bench {plan.workload}") as progress:
         try:
-            execute(plan, folder, progress, force=force, command=command)
+            execute(plan, absolute, progress, force=force, command=command)
         except KeyboardInterrupt:
+            if not (absolute / FILE_NAME).exists():
+                raise
             console.print("interrupted: reporting what was measured so far")
             status = _INTERRUPTED
-    _report(folder)
+        except UserError as error:
+            if (absolute / FILE_NAME).exists() and not force:
+                with contextlib.suppress(UserError):
+                    _report(absolute, folder)
+            raise error
+    _report(absolute, folder)
     return status
 
 
-def _report(folder: Path) -> None:
-    """Prints the summary of a record, writes its report and names what was written."""
+def _report(folder: Path, shown: Path) -> None:
+    """Writes the report of a record, prints its summary and names what was written.
+
+    Args:
+        folder: Where the record is.
+        shown: The same folder as the user typed it.
+    """
     from anomprof import report
     from anomprof.record import FILE_NAME
 
-    paths = report.show(folder, Console())
+    try:
+        paths, summary = report.show(folder, Console())
+    except KeyboardInterrupt:
+        _fail(f"interrupted; 'python -m anomprof report {shown}' writes the report", _INTERRUPTED)
     others = ", ".join([*(path.name for path in paths[1:]), FILE_NAME])
-    print(f"Wrote {paths[0]} (beside it {others})")
+    try:
+        print(f"{summary}Wrote {shown / paths[0].name} (beside it {others})", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"cannot print the summary ({error.strerror}); {shown} holds it all", 3) from error
 
 
 def _default_folder(workload: str) -> Path:
@@ -188,13 +215,13 @@ def _plan(**chosen: Any) -> Plan:
     budget = chosen.pop("budget")
     if budget is None:
         budget = QUICK_BUDGET_SECONDS if quick else DEFAULT_BUDGET_SECONDS
-    if not budget > 0:
+    if not 0 < budget < math.inf:
         raise UserError(f"--budget is {budget:g}; give a number of seconds above 0")
     for option in ("steps", "processes"):
-        if chosen[option] is not None and chosen[option] < 1:
-            raise UserError(f"--{option} is {chosen[option]}; give a whole number of 1 or more")
+        if chosen[option] is not None and not 1 <= chosen[option] <= _MOST:
+            raise UserError(f"--{option} is {chosen[option]}; give a whole number from 1 to {_MOST}")
     for option in ("clip_norm", "clip_value"):
-        if not chosen[option] > 0:
+        if not 0 < chosen[option] < math.inf:
             raise UserError(f"--{option.replace('_', '-')} is {chosen[option]:g}; give a number above 0")
     names = modes.parse(chosen.pop("modes"))
     for name in names:  # a mistake in a name should not wait for a model to be built
@@ -213,7 +240,8 @@ def report_command(folder: Path) -> None:
 
     Works without torch, on any machine, and on the record of a run that was killed.
     """
-    _report(folder)
+    base = folder.parent if folder.is_file() else folder
+    _report(base, base)
 
 
 @cli.command("list")

@@ -43,6 +43,7 @@ def criticise(results: Results, record: Record) -> tuple[str, ...]:
         *_unproven(results),
         *_numbers_changed(results),
         *_loss(results),
+        *_skipped(results),
         *_left_on(results.facts),
         *_noise(baseline),
         *_other_programs(record),
@@ -88,8 +89,9 @@ def _numbers_changed(results: Results) -> Iterator[str]:
     if baseline is not None and baseline.same_parameters is False:
         yield (
             "The baseline did not end bitwise the same in every turn, so no mode can be checked against it; "
-            "torch.use_deterministic_algorithms(True) and a workload without randomness of its own would "
-            "help."
+            "the workload keeps something of its own from step to step (a generator, a schedule, an "
+            "augmentation), or its ops are not deterministic (torch.use_deterministic_algorithms(True) "
+            "would tell)."
         )
     for mode in _measured(results):
         # No mode promises the buffers: recomputation updates batch-norm statistics twice.
@@ -99,6 +101,17 @@ def _numbers_changed(results: Results) -> Iterator[str]:
             f"{mode.name} promises to leave the trained numbers alone but ended with other parameters than "
             "the baseline; its steps did other work, so do not trust its slowdown before you know why."
         )
+
+
+def _skipped(results: Results) -> Iterator[str]:
+    for mode in _measured(results):
+        skipped = mode.figures.get("timed_skipped_steps", 0)
+        if skipped:
+            yield (
+                f"{mode.name} skipped {skipped:g} optimizer steps in its timed turns, since gradients "
+                f"overflowed at a scale of {mode.figures.get('scale', 0):g}; such a step is shorter than a "
+                "real one."
+            )
 
 
 def _loss(results: Results) -> Iterator[str]:

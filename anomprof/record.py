@@ -25,6 +25,9 @@ from anomprof.errors import COULD_NOT_MEASURE, UserError
 SCHEMA = 1
 FILE_NAME = "record.sqlite"
 
+#: The name of a record that ``--force`` is about to replace.
+SUPERSEDED = "record.sqlite.old"
+
 # Written data is handed to the operating system at least this often, so that a killed run loses no
 # more than its last moments. Always between two timed steps, never inside one.
 _COMMIT_EVERY_SECONDS = 0.5
@@ -123,6 +126,23 @@ class Reading:
 
 
 @dataclass(frozen=True)
+class OpRow:
+    """One op in one mode's profiled step.
+
+    Attributes:
+        self_seconds: CPU time inside the op without its inner ops.
+        device_seconds: Time of the device kernels that it launched.
+        memory_bytes: Bytes allocated minus bytes freed inside the op itself.
+    """
+
+    op: str
+    calls: int
+    self_seconds: float
+    device_seconds: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
 class Sample:
     """One value of one quantity of the machine at one moment.
 
@@ -205,6 +225,8 @@ class RecordWriter:
     def __init__(self, folder: Path, connection: sqlite3.Connection, process: int) -> None:
         self.folder = folder
         self.process = process
+        #: Whether a write failed: then what there is must stay, as little as it may be.
+        self.failed = False
         self._connection = connection
         self._committed = time.perf_counter()
 
@@ -222,8 +244,9 @@ class RecordWriter:
             )
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for old in (path, path.with_name(FILE_NAME + "-journal")):
-                old.unlink(missing_ok=True)
+            path.with_name(FILE_NAME + "-journal").unlink(missing_ok=True)
+            if path.exists():  # kept until the new one holds something
+                path.replace(folder / SUPERSEDED)
             connection = _connect(path)
         except (OSError, sqlite3.Error) as error:
             raise UserError(
@@ -247,6 +270,7 @@ class RecordWriter:
         try:
             yield
         except sqlite3.Error as error:
+            self.failed = True
             raise UserError(
                 f"cannot write to {self.folder / FILE_NAME} ({error}); what was measured until here is kept: "
                 f"free some space, then read it with 'python -m anomprof report {self.folder}'",
@@ -349,7 +373,7 @@ def load(folder: Path) -> Record:
             return _read(path, connection)
         finally:
             connection.close()
-    except (sqlite3.Error, orjson.JSONDecodeError) as error:
+    except (sqlite3.Error, ValueError, TypeError) as error:  # bytes that are no text, text that is no JSON
         raise UserError(
             f"{path} cannot be read as a record ({error}); it is damaged or not a record"
         ) from error
@@ -413,7 +437,21 @@ def _connect_for_reading(path: Path) -> sqlite3.Connection:
 
 
 def _dump(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    except TypeError:  # text that is no Unicode (a file name, say), or a value that JSON has no word for
+        return orjson.dumps(_plain(value)).decode()
+
+
+def _plain(value: Any) -> Any:
+    """Returns the value with all that JSON cannot hold turned into text."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return {_plain(str(key)): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _check_quantity(name: str) -> None:

@@ -44,18 +44,61 @@ class RandomState:
             torch.cuda.set_rng_state_all(list(self.cuda))
 
 
+@dataclass(frozen=True)
+class Switches:
+    """torch's switches for the whole process that change what a step does or how long it takes."""
+
+    anomaly_mode: bool
+    anomaly_check: bool
+    gradients: bool
+    default_dtype: torch.dtype
+    threads: int
+    deterministic: bool
+
+    @classmethod
+    def take(cls) -> Switches:
+        """Reads them."""
+        return cls(
+            torch.is_anomaly_enabled(),
+            torch.is_anomaly_check_nan_enabled(),
+            torch.is_grad_enabled(),
+            torch.get_default_dtype(),
+            torch.get_num_threads(),
+            torch.are_deterministic_algorithms_enabled(),
+        )
+
+    def restore(self) -> list[str]:
+        """Puts them back and returns the names of those that had changed."""
+        now = Switches.take()
+        changed = [key.replace("_", " ") for key, value in vars(self).items() if vars(now)[key] != value]
+        if changed:
+            torch.autograd.set_detect_anomaly(self.anomaly_mode, self.anomaly_check)
+            torch.set_grad_enabled(self.gradients)
+            torch.set_default_dtype(self.default_dtype)
+            torch.set_num_threads(self.threads)
+            torch.use_deterministic_algorithms(self.deterministic)
+        return changed
+
+
 class Snapshot:
     """A copy of a training state that can be put back any number of times.
 
-    Values are copied back into the tensors that hold them now, so that memory addresses, and with
-    them the speed of a step, stay what they were. Gradients are dropped, since every step starts
-    without. Parameters, buffers, optimizer state, train/eval switches and random state are held.
+    Values are copied back into the tensors that held them, so that memory addresses, and with
+    them the speed of a step, stay what they were; a module that has put another tensor in the place of a
+    parameter or buffer gets the first one back. Gradients are dropped, since every step starts
+    without. Parameters, buffers, optimizer state, switches (train, requires_grad) and random state are held.
     """
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self._model = model
         self._optimizer = optimizer
         self._tensors = [(tensor, tensor.detach().clone()) for tensor in state_tensors(model)]
+        self._places = [
+            (module, name, tensor, tensor.requires_grad)
+            for module in model.modules()
+            for own in (module.named_parameters(recurse=False), module.named_buffers(recurse=False))
+            for name, tensor in own
+        ]
         self._optimizer_state = {parameter: _copied(state) for parameter, state in optimizer.state.items()}
         self._groups = [
             {key: copy.deepcopy(value) for key, value in group.items() if key != "params"}
@@ -74,6 +117,11 @@ class Snapshot:
 
     def restore(self) -> None:
         """Puts the state back."""
+        for module, name, tensor, requires_grad in self._places:
+            if getattr(module, name) is not tensor:
+                setattr(module, name, tensor)
+            if tensor.requires_grad != requires_grad and tensor.is_leaf:
+                tensor.requires_grad_(requires_grad)
         with torch.no_grad():
             for tensor, saved in self._tensors:
                 tensor.copy_(saved)

@@ -12,6 +12,8 @@ from typing import Any
 from anomprof.errors import COULD_NOT_MEASURE, UserError
 from anomprof.names import closest
 
+_PACKAGE = Path(__file__).resolve().parent
+
 
 def load(spec: str, what: str) -> tuple[Any, Path]:
     """Imports ``file.py`` and returns its attribute ``name`` with the file's path.
@@ -95,13 +97,19 @@ def describe(error: BaseException, path: Path | None = None) -> str:
         return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if path is not None and Path(frame.filename) == path]
-    outside = [frame for frame in frames if "/torch/" not in Path(frame.filename).as_posix()]
-    chosen = own or outside or list(frames)
+    outside = [
+        frame
+        for frame in frames
+        if "/torch/" not in Path(frame.filename).as_posix() and _PACKAGE not in Path(frame.filename).parents
+    ]
+    chosen = own or outside
     place = f" ({Path(chosen[-1].filename).name}:{chosen[-1].lineno})" if chosen else ""
     return f"{in_short(error)}{place}"
 
 
 def in_short(error: BaseException) -> str:
-    """Returns an exception's type and the first line of its message."""
+    """Returns an exception's type and the line of its message that matters."""
     lines = str(error).strip().splitlines()
+    if lines and " in DataLoader worker process " in lines[0]:  # the worker's whole traceback follows
+        return lines[-1].rstrip(" .:")
     return f"{type(error).__name__}: {lines[0].rstrip(' .:')}" if lines else type(error).__name__

@@ -35,6 +35,28 @@ def raises():
 def wrong():
     return 42
 
+def lbfgs():
+    workload = make()
+    workload.optimizer = torch.optim.LBFGS(workload.model.parameters())
+    return workload
+
+def lazy():
+    workload = make()
+    workload.model = torch.nn.Sequential(workload.model, torch.nn.LazyLinear(2))
+    return workload
+
+def exits():
+    workload = make()
+    workload.loss = lambda model, batch: raise_(SystemExit(5))
+    return workload
+
+def raise_(error):
+    raise error
+
+def prints():
+    print("hello from the factory")
+    return make()
+
 def endless():
     workload = make()
     workload.loss = lambda model, batch: (_ for _ in ()).throw(RuntimeError("shapes cannot be multiplied"))
@@ -136,6 +158,14 @@ MISTAKES = [
     (("bench", "mine.py:make", "--batch-size", "0"), 2, "--batch-size is 0"),
     (("bench", "mine.py:make", "--budget", "0"), 2, "--budget is 0"),
     (("bench", "mine.py:make", "--budget", "nan"), 2, "--budget is nan"),
+    (("bench", "mine.py:make", "--budget", "inf"), 2, "--budget is inf"),
+    (("bench", "mine.py:make", "--clip-value", "inf"), 2, "--clip-value is inf"),
+    (("bench", "mine.py:make", "--steps", "100000000"), 2, "--steps is 100000000"),
+    (("bench", "mine.py:make", "--modes", "anomaly+"), 2, "names no mode beside"),
+    (("bench", "mine.py:make", "--modes", "baseline+anomaly"), 2, "absence of all modes"),
+    (("bench", "mine.py:lbfgs"), 2, "LBFGS.*closure"),
+    (("bench", "mine.py:lazy"), 2, "lazy parameters"),
+    (("bench", "mine.py:exits"), 3, "SystemExit: 5"),
     (("bench", "mine.py:make", "--steps", "0"), 2, "--steps is 0"),
     (("bench", "mine.py:make", "--processes", "-1"), 2, "--processes is -1"),
     (("bench", "mine.py:make", "--clip-norm", "0"), 2, "--clip-norm is 0"),
@@ -147,7 +177,7 @@ MISTAKES = [
     (("bench", "mine.py:make", "--budget", "long"), 2, "'long' is not a valid float"),
     (("bench", "mine.py:raises"), 3, "KeyError.*mine.py:16"),
     (("bench", "mine.py:wrong"), 2, "42|int"),
-    (("bench", "mine.py:endless"), 3, r"RuntimeError: shapes cannot be multiplied \(mine.py:23\)"),
+    (("bench", "mine.py:endless"), 3, r"RuntimeError: shapes cannot be multiplied \(mine.py:45\)"),
     (("bench", "mine.py:nothing"), 2, "nothing.*make"),
     (("bench", "other.py:make"), 2, "other.py"),
     (("bench", "timm:resnet50"), 2, "timm"),
@@ -302,3 +332,40 @@ def test_report_never_loads_torch(folder):
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
+
+
+def test_what_the_users_code_prints_is_not_a_result(folder):
+    ended = anomprof(
+        "bench", "mine.py:prints", "--budget", 1, "--out", "out", "--modes", "baseline", cwd=folder
+    )
+    assert "hello from the factory" not in ended.stdout
+    assert "hello from the factory" in ended.stderr
+
+
+def test_a_reader_that_has_gone_loses_no_file(folder):
+    command = f"{sys.executable} -m anomprof bench mine.py:make --budget 1 --out out --modes clip-norm | true"
+    subprocess.run(["bash", "-c", command], cwd=folder, stderr=subprocess.PIPE, check=True)
+    assert (folder / "out" / "report.html").exists()
+
+
+def test_a_failing_run_gives_an_overwritten_record_back(folder):
+    assert (
+        anomprof(
+            "bench", "mine.py:make", "--budget", 1, "--out", "out", "--modes", "baseline", cwd=folder
+        ).returncode
+        == 0
+    )
+    before = (folder / "out" / "record.sqlite").read_bytes()
+    sentence(anomprof("bench", "mine.py:endless", "--budget", 1, "--out", "out", "-f", cwd=folder), 3)
+    assert (folder / "out" / "record.sqlite").read_bytes() == before
+    assert {path.name for path in (folder / "out").iterdir()} >= {"report.html", "results.json"}
+
+
+def test_an_interrupt_before_anything_was_measured_says_so_alone(folder, monkeypatch, capfd):
+    monkeypatch.chdir(folder)
+    (folder / "slow.py").write_text("def make():\n    raise KeyboardInterrupt\n")
+    monkeypatch.setattr(sys, "argv", ["anomprof", "bench", "slow.py:make"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capfd.readouterr().err.strip() == "anomprof: interrupted"

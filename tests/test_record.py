@@ -1,3 +1,5 @@
+import contextlib
+import random
 import signal
 import sqlite3
 import subprocess
@@ -143,3 +145,30 @@ def test_a_record_is_plain_sqlite(tmp_path):
         "SELECT name FROM sqlite_master WHERE type='table'"
     )
     assert {name for (name,) in tables} == {"fact", "mode", "turn", "step", "reading", "sample"}
+
+
+def test_text_that_is_no_unicode_and_values_that_are_no_json_are_written_as_text(tmp_path):
+    writer = RecordWriter.create(tmp_path)
+    writer.fact("command", "bench --out \udcff")
+    writer.fact("figures", {"set": {1}, "numbers": [1, 2.5, None, True]})
+    writer.close()
+    facts = load(tmp_path).facts
+    assert facts["command"] == "bench --out \\udcff"
+    assert facts["figures"] == {"set": "{1}", "numbers": [1, 2.5, None, True]}
+
+
+def test_a_damaged_record_is_one_sentence_whatever_the_damage(tmp_path):
+    writer = RecordWriter.create(tmp_path)
+    for number in range(50):
+        writer.fact(f"fact {number}", "x" * 200)
+    writer.close()
+    path = tmp_path / FILE_NAME
+    whole = path.read_bytes()
+    generator = random.Random(0)
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for _ in range(40):
+            damaged[generator.randrange(100, len(damaged))] = generator.randrange(256)
+        path.write_bytes(bytes(damaged))
+        with contextlib.suppress(UserError):
+            load(tmp_path)

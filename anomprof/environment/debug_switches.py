@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch.autograd.profiler import profile
 
-# Variable -> what it does. Those that merely set a number are said with the number, the others only
-# where they are neither empty nor "0".
+# Variable -> what it does where it is neither empty nor "0". Numbers of threads are no such switches:
+# they are a choice, and reports show what it came to.
 _SWITCHES = {
     "CUDA_LAUNCH_BLOCKING": "waits for every kernel",
     "TORCH_LOGS": "writes logs of torch's compiler and autograd",
@@ -30,11 +30,6 @@ _SWITCHES = {
     "PYTHONTRACEMALLOC": "traces Python's memory",
     "LD_PRELOAD": "puts a library under every program",
 }
-_NUMBERS = {
-    "OMP_NUM_THREADS": "sets the number of threads",
-    "MKL_NUM_THREADS": "sets the number of threads of MKL",
-    "OPENBLAS_NUM_THREADS": "sets the number of threads of OpenBLAS",
-}
 # Values that may name a folder stay out of reports, which are passed on.
 _PRIVATE = {"LD_PRELOAD", "TORCH_LOGS"}
 
@@ -50,9 +45,6 @@ def _variables(environ: Mapping[str, str]) -> list[str]:
         value = environ.get(name, "")
         if value not in ("", "0"):
             lines.append(f"{name}{'' if name in _PRIVATE else '=' + value} is set: it {effect}")
-    for name, effect in _NUMBERS.items():
-        if environ.get(name):
-            lines.append(f"{name}={environ[name]} is set: it {effect}")
     return lines
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,11 +14,17 @@ from anomprof.harness.feed import Feed
 from anomprof.harness.step import StepOutcome, check_loss, take_step
 from anomprof.instruments.observer import Observer
 from anomprof.modes.mode import Mode
-from anomprof.replay import Snapshot, digest
+from anomprof.replay import Snapshot, Switches, digest
+from anomprof.sites import compiled_graph_counts
 from anomprof.workload import Workload
 
 #: Steps before the state is kept, so that it holds the optimizer's (lazily made) state.
 WARM_UP_STEPS = 3
+
+# A turn settles for one step, or for more where steps are so short that the caches, the clock and the
+# processor's memory of branches need several: after the pause between rounds, a step of 0.3 ms took 20 %
+# longer at first.
+_SETTLING_SECONDS = 0.02
 
 
 class Bench:
@@ -33,17 +40,27 @@ class Bench:
 
     def __init__(self, workload: Workload, plain: Mode) -> None:
         self.workload = workload
+        graphs_before = compiled_graph_counts()["unique_graphs"]
         parameters = list(workload.model.parameters())
         self.device = parameters[0].device
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
         self.feed = Feed(workload.batches, self.device)
         self.finish = _finish_of(self.device)
         batches = self.feed.start()
-        batch = next(batches)
-        check_loss(workload.loss(workload.model, batch))
+        check_loss(workload.loss(workload.model, next(batches)))
         #: The quickest warm-up step: a guide for planning, not a result.
         self.step_seconds = min(self.step(plain, next(batches)).seconds for _ in range(WARM_UP_STEPS))
+        if not any(parameter.grad is not None for parameter in self.parameters):
+            raise UserError(
+                "no parameter gets a gradient from the workload's loss; compute it from the model's output",
+                COULD_NOT_MEASURE,
+            )
+        #: Whether the workload compiles (parts of) itself.
+        self.compiles = compiled_graph_counts()["unique_graphs"] > graphs_before
+        #: Untimed steps at the start of a turn, the same number for every mode.
+        self.settling_steps = max(1, math.ceil(_SETTLING_SECONDS / self.step_seconds))
         self._snapshot = Snapshot(workload.model, workload.optimizer)
+        self._switches = Switches.take()
 
     @property
     def state_bytes(self) -> int:
@@ -64,6 +81,9 @@ class Bench:
                 yield self.feed.start()
         finally:
             mode.watched = False
+            changed = self._switches.restore()
+        if changed:
+            raise RuntimeError(f"the mode changed {', '.join(changed)} and did not put it back")
 
     def step(self, mode: Mode, batch: Any, observer: Observer | None = None) -> StepOutcome:
         """Takes one step; see :func:`anomprof.harness.step.take_step`."""

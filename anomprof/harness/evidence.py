@@ -23,6 +23,9 @@ from anomprof.results import BASELINE
 # steps are slow it ends after this time.
 _WATCH_SECONDS = 0.5
 
+# A mode that has not settled by then (a scale that does not work) never will.
+_MOST_SETTLING_STEPS = 8
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -74,28 +77,31 @@ def gather(bench: Bench, name: str, mode: Mode, planned: Sequence[str], steps: i
 
 def _watch(bench: Bench, mode: Mode, steps: int) -> tuple[Seen, float]:
     """Takes the steps of a turn: the first is watched op by op, in all of them the mode counts."""
-    observer = Observer() if mode.observable else None
+    observer = Observer()
+    # A compiled function that runs once under a dispatch mode stays eager for good.
+    by_op = mode.observable and not bench.compiles
     with bench.turn(mode, watched=True) as batches:
         begun = time.perf_counter()
-        with observer or contextlib.nullcontext():
+        with observer if by_op else contextlib.nullcontext():
             bench.step(mode, next(batches), observer)
         first_step_seconds = time.perf_counter() - begun
         gradients = sum(parameter.grad is not None for parameter in bench.parameters)
-        for _ in range(steps - 1):
-            if time.perf_counter() - begun > _WATCH_SECONDS:
+        for number in range(1, max(steps, _MOST_SETTLING_STEPS)):
+            done = number >= steps or time.perf_counter() - begun > _WATCH_SECONDS
+            if done and mode.settled():
                 break
             bench.step(mode, next(batches))
         figures = dict(mode.figures())
-    seen = Seen(parameters=len(bench.parameters), gradients=gradients, figures=figures)
-    if observer is not None:
-        seen = replace(
-            seen,
-            forward_ops=observer.of_phase("forward"),
-            backward_ops=observer.of_phase("backward"),
-            float_outputs=dict(observer.float_outputs),
-            nodes=observer.nodes,
-            nodes_with_stack=observer.nodes_with_stack,
-        )
+    seen = Seen(
+        forward_ops=observer.of_phase("forward"),
+        backward_ops=observer.of_phase("backward"),
+        float_outputs=dict(observer.float_outputs),
+        nodes=observer.nodes,
+        nodes_with_stack=observer.nodes_with_stack,
+        parameters=len(bench.parameters),
+        gradients=gradients,
+        figures=figures,
+    )
     return seen, first_step_seconds
 
 

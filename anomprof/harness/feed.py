@@ -21,6 +21,10 @@ class Feed:
     def __init__(self, batches: Iterable[Any], device: torch.device) -> None:
         self._device = device
         self._batches = batches
+        # A loader may draw from generators of its own, which no snapshot of the global ones holds.
+        owners = (batches, getattr(batches, "sampler", None))
+        found = [getattr(owner, "generator", None) for owner in owners]
+        self._generators = [(one, one.get_state()) for one in found if isinstance(one, torch.Generator)]
 
     def start(self) -> Iterator[Any]:
         """Yields batches without end.
@@ -28,6 +32,8 @@ class Feed:
         Raises:
             UserError: There is no batch, or the workload's data raised.
         """
+        for generator, state in self._generators:
+            generator.set_state(state)
         while True:
             count = 0
             source = iter(self._batches)
@@ -48,8 +54,14 @@ def move(batch: Any, device: torch.device) -> Any:
     """Returns the batch with its tensors on the device; containers keep their types."""
     if isinstance(batch, torch.Tensor):
         return batch.to(device, non_blocking=True)
+    if callable(getattr(batch, "to", None)):  # a batch class of the user's, or of a library
+        return batch.to(device)
     if isinstance(batch, Mapping):
-        return type(batch)({key: move(value, device) for key, value in batch.items()})  # type: ignore[call-arg]
+        moved = {key: move(value, device) for key, value in batch.items()}
+        try:
+            return type(batch)(moved)  # type: ignore[call-arg]
+        except TypeError:  # a defaultdict takes a factory first
+            return moved
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return type(batch)(*(move(value, device) for value in batch))
     if isinstance(batch, (list, tuple)):

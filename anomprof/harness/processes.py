@@ -22,7 +22,7 @@ from anomprof.harness.plan import Plan
 from anomprof.harness.rounds import Harness, Listener
 from anomprof.modes import make
 from anomprof.modes.mode import ModeOptions
-from anomprof.record import FILE_NAME, RecordWriter, load
+from anomprof.record import FILE_NAME, SUPERSEDED, RecordWriter, load
 from anomprof.results import BASELINE
 from anomprof.workload import Workload
 from anomprof.workloads import WorkloadOptions, build
@@ -94,18 +94,21 @@ def execute(plan: Plan, folder: Path, listener: Listener, *, force: bool, comman
     except UserError as error:
         writer.fact("status", "failed")
         writer.fact("stop_reason", str(error))
-        writer.close()
-        _remove_if_empty(folder)
         raise
     finally:
         writer.close()
+        _keep_the_better_record(folder, writer)
 
 
-def _remove_if_empty(folder: Path) -> None:
-    """Takes away a record without a single turn, and the folder made for it: nobody wants to read it."""
-    if load(folder).turns:
+def _keep_the_better_record(folder: Path, writer: RecordWriter) -> None:
+    """Takes away a record without a single turn, and brings back the one that it was to replace."""
+    old = folder / SUPERSEDED
+    if writer.failed or load(folder).turns:
+        old.unlink(missing_ok=True)
         return
     (folder / FILE_NAME).unlink()
+    if old.exists():
+        old.replace(folder / FILE_NAME)
     for empty in (folder, folder.parent):
         with contextlib.suppress(OSError):  # holds other files
             empty.rmdir()

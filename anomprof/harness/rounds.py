@@ -135,6 +135,7 @@ class Harness:
             telemetry = open_telemetry(bench.device)
             steps = self._plan.steps or self._steps_per_turn(bench.step_seconds, telemetry)
             self._writer.fact("steps_per_turn", steps)
+            self._writer.fact("settling_steps", bench.settling_steps)
             self._writer.fact(
                 "telemetry",
                 {
@@ -174,28 +175,28 @@ class Harness:
         baseline_seen = Seen()
         for name, mode in every.items():
             self._show("proof and memory", name)
-            reason = mode.unavailable(bench.device) or mode.unfit(self._workload)
-            evidence: Evidence | None = None
-            if reason is None:
-                try:
-                    evidence = gather(bench, name, mode, tuple(every), steps + 1)
-                except UserError:
-                    raise
-                except Exception as error:
+            try:
+                reason = mode.unavailable(bench.device) or mode.unfit(self._workload)
+                if reason is None:
+                    evidence = gather(bench, name, mode, tuple(every), steps + bench.settling_steps)
                     if name == BASELINE:
-                        raise self._sentence(error, "the workload's training step") from error
-                    reason = _failure(error)
-                    _free(bench)
-            if evidence is None:
-                self._unavailable(name, mode, reason or "")
-                continue
-            if name == BASELINE:
-                baseline_seen = evidence.seen
-            self._modes[name] = mode
-            self._prove_one(name, mode, evidence, baseline_seen)
+                        baseline_seen = evidence.seen
+                    self._prove_one(name, mode, evidence, baseline_seen)
+            except UserError:
+                raise
+            except (Exception, SystemExit) as error:
+                if name == BASELINE:
+                    raise self._sentence(error, "the workload's training step") from error
+                reason = _failure(error)
+                _free(bench)
+            if reason is not None:
+                self._unavailable(name, mode, str(reason))
 
     def _prove_one(self, name: str, mode: Mode, evidence: Evidence, baseline_seen: Seen) -> None:
-        proof: Proof = mode.proof(evidence.seen, baseline_seen)
+        proof = mode.proof(evidence.seen, baseline_seen)
+        if not isinstance(proof, Proof):
+            raise TypeError(f"Mode.proof returned {type(proof).__name__}; return an anomprof.Proof")
+        self._modes[name] = mode
         self._facts[name] = {
             "available": True,
             "summary": mode.summary,
@@ -213,6 +214,7 @@ class Harness:
     def _unavailable(self, name: str, mode: Mode, reason: str) -> None:
         self._schedule.drop(name)
         self._state.unavailable = {**self._state.unavailable, name: reason}
+        self._modes.pop(name, None)
         self._facts[name] = {"available": False, "summary": mode.summary, "reason": reason}
         self._writer.mode(name, self._facts[name])
 
@@ -242,10 +244,10 @@ class Harness:
             return self._turn(bench, name, round_, position, steps, telemetry)
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if name == BASELINE:
                 raise self._sentence(error, f"the baseline in round {round_ + 1}") from error
-            self._unavailable(name, self._modes.pop(name), f"failed in round {round_ + 1}: {_failure(error)}")
+            self._unavailable(name, self._modes[name], f"failed in round {round_ + 1}: {_failure(error)}")
             _free(bench)
             return None
 
@@ -259,7 +261,8 @@ class Harness:
         turn_id = self._writer.begin_turn(turn)
         taken: list[Step] = []
         with bench.turn(mode) as batches:
-            settled = bench.step(mode, next(batches))
+            for _ in range(bench.settling_steps):
+                settled = bench.step(mode, next(batches))
             joules, window_began = telemetry.energy_joules(), time.perf_counter()
             written = 0
             for number in range(steps):
@@ -275,9 +278,11 @@ class Harness:
             energy, refused = energy_per_step(joules, telemetry.energy_joules(), steps, window_seconds)
             if telemetry.unavailable_because:
                 refused = telemetry.unavailable_because
+            counted = dict(mode.turn_figures())
         facts = {
             "final_loss": float(outcome.loss),
             "settle_seconds": settled.seconds,
+            "counted": counted,
             "energy_joules_per_step": energy,
             "energy_refused": refused,
             **bench.digests(),
@@ -311,10 +316,10 @@ class Harness:
             yield
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._sentence(error, what) from error
 
-    def _sentence(self, error: Exception, what: str) -> UserError:
+    def _sentence(self, error: BaseException, what: str) -> UserError:
         if is_out_of_memory(error):
             batch = self._workload.samples_per_batch
             size = f" with {batch} samples a batch" if batch else ""
@@ -336,7 +341,9 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _failure(error: Exception) -> str:
+def _failure(error: BaseException) -> str:
+    if isinstance(error, RuntimeError) and "returned nan values in its" in str(error):
+        return f"anomaly mode found a NaN and stopped, as it should: {describe(error)}; mend that first"
     return "it does not fit into memory" if is_out_of_memory(error) else describe(error)
 
 

@@ -84,9 +84,8 @@ class Schedule:
             slowdowns: The current estimates.
             seconds_left: Of the budget; may be negative.
         """
-        if not self._modes and self._turns[BASELINE] < ROUNDS_BEFORE_NARROW and seconds_left > 0:
-            self._rounds += 1
-            return Decision((BASELINE,))
+        if not self._modes:
+            return self._baseline_alone(seconds_left)
         due = [mode for mode in self._modes if self._turns[mode] < FEWEST_ROUNDS]
         if due:
             return self._round(due if seconds_left <= 0 else self._wanting(slowdowns) or due)
@@ -97,6 +96,13 @@ class Schedule:
         if not fitting:
             return Decision((), f"the budget of {self._budget_seconds:g} s was spent")
         return self._round(fitting)
+
+    def _baseline_alone(self, seconds_left: float) -> Decision:
+        taken = self._turns[BASELINE]
+        if taken < FEWEST_ROUNDS or (taken < ROUNDS_BEFORE_NARROW and seconds_left > 0):
+            self._rounds += 1
+            return Decision((BASELINE,))
+        return Decision((), "there was nothing to compare the baseline with")
 
     def sits_out(self, mode: str, slowdowns: Mapping[str, Interval]) -> str | None:
         """Returns why a mode was left out of later rounds, or None where it was not (but by the budget)."""

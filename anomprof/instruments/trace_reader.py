@@ -30,6 +30,7 @@ from typing import Any
 import orjson
 
 from anomprof.errors import COULD_NOT_MEASURE, UserError
+from anomprof.record import OpRow
 
 #: The row of what happened while no op ran on the thread.
 OUTSIDE_OPS = "[outside ops]"
@@ -51,26 +52,6 @@ _CPU = 0
 _DEVICE_TYPES = {_CPU: "cpu", 1: "cuda", 6: "cuda", 12: "xpu", 13: "mps"}
 
 _Thread = tuple[Any, Any]
-
-
-@dataclass(frozen=True)
-class OpRow:
-    """Everything the calls of one op add up to.
-
-    Attributes:
-        op: Name such as ``aten::mm``, or ``OUTSIDE_OPS``.
-        calls: How often it ran; 0 for ``OUTSIDE_OPS``.
-        self_seconds: CPU time inside the op, its inner ops not counted.
-        device_seconds: Time of the kernels, copies and fills launched while it was the innermost op.
-        memory_bytes: Bytes allocated minus bytes freed while it was the innermost op, on
-            ``TraceSummary.memory_device``.
-    """
-
-    op: str
-    calls: int
-    self_seconds: float
-    device_seconds: float
-    memory_bytes: int
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from anomprof.modes.composition import Composition
 from anomprof.modes.mode import Mode, ModeOptions
 from anomprof.modes.profiler import AutogradProfiler, Profiler
 from anomprof.names import closest
-from anomprof.userfile import load
+from anomprof.userfile import load, raised
 
 ENTRY_POINT_GROUP = "anomprof.modes"
 
@@ -112,15 +112,19 @@ def known() -> dict[str, type[Mode]]:
 
 
 def _split(name: str) -> Sequence[str]:
-    parts = [part for part in name.split("+") if part.strip()]
-    if not parts:
-        raise UserError(f"{name!r} names no mode; see 'python -m anomprof list'")
+    parts = [part.strip() for part in name.split("+")]
+    if not all(parts):
+        raise UserError(f"{name!r} names no mode beside a '+'; write it as in amp-bf16+clip-norm")
     return parts
 
 
 def _make_one(name: str, options: ModeOptions) -> Mode:
     if ".py:" in name:
-        return _checked(load(name, "mode")[0], name)(options)
+        kind, path = load(name, "mode")
+        try:
+            return _checked(kind, name)(options)
+        except Exception as error:
+            raise raised(error, f"making the mode {name}", path) from error
     kinds = known()
     if name not in kinds:
         raise UserError(f"no mode is called {name!r}{closest(name, kinds)}; known are {', '.join(kinds)}")

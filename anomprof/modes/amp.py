@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
@@ -37,7 +38,7 @@ class Autocast(Mode):
         floats = {p.dtype for p in workload.model.parameters() if p.is_floating_point()}
         if torch.float32 not in floats:
             names = ", ".join(sorted(str(dtype).removeprefix("torch.") for dtype in floats))
-            return f"the parameters are {names} and autocast acts on float32 only"
+            return f"autocast acts on float32 only, and the parameters are {names or 'not floating-point'}"
         return None
 
     @contextlib.contextmanager
@@ -66,27 +67,38 @@ class AmpBf16(Autocast):
     dtype = torch.bfloat16
 
 
-class _CountingScaler(torch.amp.GradScaler):
-    """A GradScaler that counts the steps it skipped; used in the watched pass only."""
+class _SearchingScaler(torch.amp.GradScaler):
+    """A GradScaler that counts skipped steps and looks for a scale that works in long strides.
+
+    Used in the watched pass only. torch's own halves the scale at each skipped step, which would take
+    more steps than a slow device has time for.
+    """
 
     def __init__(self, device: str, init_scale: float) -> None:
         super().__init__(device, init_scale=init_scale)
         self.skipped = 0
         self.steps = 0
+        self.last_was_skipped = False
 
     def update(self, new_scale: float | torch.Tensor | None = None) -> None:
         """Adapts the scale; it becomes smaller only when a step was skipped."""
         before = self.get_scale()
         super().update(new_scale)
+        self.last_was_skipped = self.get_scale() < before
         self.steps += 1
-        self.skipped += self.get_scale() < before
+        if self.last_was_skipped:
+            self.skipped += 1
+            super().update(before / _STRIDE)
+
+
+_STRIDE = 32.0
 
 
 class AmpFp16(Autocast):
     """float16 needs its gradients scaled.
 
-    The scale starts at torch's default in the watched pass; the timed turns start, each time, from
-    the scale that this pass ended with, as in training that has found its scale.
+    The watched pass starts from torch's default scale and goes on until a step is not skipped; the
+    timed turns start, each time, from the scale that was found, as in training after its first steps.
     """
 
     name = "amp-fp16"
@@ -103,7 +115,7 @@ class AmpFp16(Autocast):
     def turn(self, workload: Workload) -> Iterator[None]:
         """Makes the turn's scaler."""
         with super().turn(workload):
-            kind = _CountingScaler if self.watched else torch.amp.GradScaler
+            kind = _SearchingScaler if self.watched else torch.amp.GradScaler
             scaler = kind(self._device_type, init_scale=self._start_scale)
             self.scaler = scaler
             try:
@@ -113,16 +125,29 @@ class AmpFp16(Autocast):
                     self._start_scale = scaler.get_scale()
                 self.scaler = NoScaler()
 
+    def settled(self) -> bool:
+        """Whether the last step was not skipped, or no scale would help."""
+        scaler = self.scaler
+        return not (
+            isinstance(scaler, _SearchingScaler) and scaler.last_was_skipped and scaler.get_scale() > 1
+        )
+
     def figures(self) -> Mapping[str, Any]:
         """Returns the scale and the number of skipped steps."""
-        if not isinstance(self.scaler, _CountingScaler):
+        if not isinstance(self.scaler, _SearchingScaler):
             return {}
         return {
             "scale_at_start": self._DEFAULT_SCALE,
             "scale": self.scaler.get_scale(),
             "skipped_steps": self.scaler.skipped,
             "steps_seen": self.scaler.steps,
+            "last_step_skipped": self.scaler.last_was_skipped,
         }
+
+    def turn_figures(self) -> Mapping[str, float]:
+        """Counts the steps skipped in a timed turn: each halved the scale."""
+        scale = getattr(self.scaler, "get_scale", lambda: self._start_scale)()
+        return {"skipped_steps": max(0, round(math.log2(self._start_scale / scale)))} if scale > 0 else {}
 
     def proof(self, seen: Seen, baseline: Seen) -> Proof:
         """Adds the scaler's figures."""
@@ -134,4 +159,6 @@ class AmpFp16(Autocast):
             f"{precision.text}; scale {seen.figures['scale']:g}, "
             f"{seen.figures['skipped_steps']} of {steps} observed steps skipped"
         )
+        if seen.figures["last_step_skipped"]:
+            return Proof(False, f"{text}: no scale was found at which the gradients are finite")
         return Proof(precision.applied, text)

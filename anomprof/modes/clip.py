@@ -59,6 +59,8 @@ class ClipNorm(Mode):
             f"norm of {seen.gradients} gradients computed (median {seen.figures['median_norm']:.3g}), "
             f"above {self.options.clip_norm:g} in {share:.0%} of the observed steps"
         )
+        if seen.figures["nonfinite_norms"]:
+            text += f"; {seen.figures['nonfinite_norms']} of {norms} norms were NaN or Inf"
         return Proof(seen.gradients > 0, text)
 
 

@@ -33,6 +33,7 @@ class Compile(Mode):
     def __init__(self, options: ModeOptions) -> None:
         super().__init__(options)
         self._compiled: Any = None
+        self._graphs_before = 0
 
     def unavailable(self, device: torch.device) -> str | None:
         """Inductor needs a C++ compiler on the CPU and Triton on a GPU."""
@@ -50,6 +51,7 @@ class Compile(Mode):
     def turn(self, workload: Workload) -> Iterator[None]:
         """Puts the compiled forward in place for the time of the turn."""
         if self._compiled is None:
+            self._graphs_before = compiled_graph_counts()["unique_graphs"]
             self._compiled = torch.compile(workload.model.forward)
         with replaced(workload.model, "forward", self._compiled):
             yield
@@ -57,7 +59,10 @@ class Compile(Mode):
     def figures(self) -> Mapping[str, Any]:
         """Returns how much was compiled."""
         counts = compiled_graph_counts()
-        return {"graphs": counts["unique_graphs"], "ops_captured": counts["calls_captured"]}
+        return {
+            "graphs": counts["unique_graphs"] - self._graphs_before,
+            "ops_captured": counts["calls_captured"],
+        }
 
     def proof(self, seen: Seen, baseline: Seen) -> Proof:
         """Shows the captured graphs and the compiled regions in the profile."""

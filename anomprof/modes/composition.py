@@ -26,6 +26,8 @@ class Composition(Mode):
         families: dict[str, str] = {}
         for part in self.parts:
             other = families.setdefault(part.family or part.name, part.name)
+            if part.family == "baseline":
+                raise UserError(f"{name}: {part.name} is the absence of all modes; leave it out of the sum")
             if other != part.name or sum(p.name == part.name for p in parts) > 1:
                 raise UserError(f"{name}: {other} and {part.name} cannot be combined; name one of them")
         self.name = name
@@ -95,6 +97,14 @@ class Composition(Mode):
     def figures(self) -> Mapping[str, Any]:
         """Joins the figures of all parts."""
         return {key: value for part in self.parts for key, value in part.figures().items()}
+
+    def settled(self) -> bool:
+        """Whether every part has seen enough."""
+        return all(part.settled() for part in self.parts)
+
+    def turn_figures(self) -> Mapping[str, float]:
+        """Joins the counts of all parts."""
+        return {key: value for part in self.parts for key, value in part.turn_figures().items()}
 
     def proof(self, seen: Seen, baseline: Seen) -> Proof:
         """Applied only if every part was."""

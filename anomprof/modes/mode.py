@@ -174,6 +174,14 @@ class Mode:
         """Returns what the mode counted since its turn began; called at the end of a watched turn."""
         return {}
 
+    def settled(self) -> bool:
+        """Whether the watched pass has seen enough; it goes on (for a while) until then."""
+        return True
+
+    def turn_figures(self) -> Mapping[str, float]:
+        """Returns counts of a timed turn that cost nothing to know; added up over the turns."""
+        return {}
+
     def proof(self, seen: Seen, baseline: Seen) -> Proof:
         """Judges from what was seen, of this mode and of the baseline, whether the mode was on."""
         return Proof(False, f"the mode {self.name!r} offers no proof: override Mode.proof")

@@ -22,12 +22,17 @@ def write(folder: Path) -> list[Path]:
     return files.write(folder)
 
 
-def show(folder: Path, console: Console) -> list[Path]:
-    """Prints the summary of the record in ``folder``, writes all files and returns their paths."""
+def show(folder: Path, console: Console) -> tuple[list[Path], str]:
+    """Writes all files of the record in ``folder``; returns their paths and the summary for a console.
+
+    The summary comes as text: printing it may fail (a reader that has gone), the files are there by then.
+    """
+    from anomprof.report import folder as files
+
     record = records.load(folder)
     results = derive(record)
     warnings = criticise(results, record)
-    print_summary(results, warnings, console)
-    from anomprof.report import folder as files
-
-    return files.write_files(folder, record, results, warnings)
+    paths = files.write_files(folder, record, results, warnings)
+    with console.capture() as captured:
+        print_summary(results, warnings, console)
+    return paths, captured.get()

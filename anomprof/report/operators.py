@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from anomprof.record import OpRow
 from anomprof.report import units
 from anomprof.report.page import Column, Row, Section, Table
-from anomprof.results import BASELINE, OpRow, Results
+from anomprof.results import BASELINE, Results
 
 _SHOWN = 20
 _OTHER = "anomaly"

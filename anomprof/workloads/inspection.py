@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from anomprof.errors import UserError
 from anomprof.names import closest
@@ -80,6 +82,17 @@ def _check_types(workload: Workload, what: str) -> None:
 
 
 def _check_optimizer(workload: Workload, what: str) -> None:
+    closure = inspect.signature(workload.optimizer.step).parameters.get("closure")
+    if closure is not None and closure.default is inspect.Parameter.empty:
+        raise UserError(
+            f"{type(workload.optimizer).__name__} of {what} calls the loss itself, several times a step, "
+            "which bench cannot measure; use an optimizer whose step() needs no closure"
+        )
+    if any(is_lazy(parameter) for parameter in workload.model.parameters()):
+        raise UserError(
+            f"the model of {what} has lazy parameters without a shape; run it once on a batch before you "
+            "return it"
+        )
     own = {id(parameter) for parameter in workload.model.parameters() if parameter.requires_grad}
     held = {id(parameter) for group in workload.optimizer.param_groups for parameter in group["params"]}
     if not own & held:

@@ -259,3 +259,125 @@ def test_data_that_are_slow_to_come_count_as_waiting_and_not_as_step(tmp_path):
     baseline = derive(record).mode("baseline")
     assert baseline.wait_seconds >= 0.05
     assert baseline.step.estimate < 0.05
+
+
+def test_a_buffer_that_the_model_replaces_is_put_back(tmp_path):
+    workload = tiny.make()
+    workload.model.register_buffer("running", torch.zeros(1))
+    plain = workload.loss
+
+    def loss(model, batch):
+        model.running = 0.9 * model.running + 0.1  # a new tensor in the old one's place
+        return plain(model, batch) * (1 + model.running.sum())
+
+    workload.loss = loss
+    record, _, _ = measure(tmp_path, ("baseline", "anomaly"), workload)
+    assert derive(record).mode("baseline").same_parameters is True
+    assert derive(record).mode("anomaly").same_parameters is True
+
+
+def test_a_loader_with_a_generator_of_its_own_repeats_its_order(tmp_path):
+    workload = tiny.make()
+    data = torch.utils.data.TensorDataset(torch.randn(40, 8), torch.randint(0, 2, (40,)))
+    generator = torch.Generator().manual_seed(3)
+    workload.batches = torch.utils.data.DataLoader(data, batch_size=4, shuffle=True, generator=generator)
+    record, _, _ = measure(tmp_path, ("baseline", "anomaly"), workload)
+    assert derive(record).mode("baseline").same_parameters is True
+
+
+LEAKS = """
+import torch
+from anomprof import Mode, Proof
+
+class Leaky(Mode):
+    name = "leaky"
+    def gradients(self, parameters):
+        torch.autograd.set_detect_anomaly(True)
+    def proof(self, seen, baseline):
+        return Proof(True, "on")
+
+class Freezing(Leaky):
+    def gradients(self, parameters):
+        parameters[0].requires_grad_(False)
+
+class Exits(Leaky):
+    def gradients(self, parameters):
+        raise SystemExit(4)
+
+class NoProof(Leaky):
+    def gradients(self, parameters):
+        pass
+    def proof(self, seen, baseline):
+        return None
+
+class Raises(NoProof):
+    def unavailable(self, device):
+        raise ValueError("who knows")
+"""
+
+
+def test_a_mode_that_leaves_a_switch_on_is_taken_out_and_the_switch_put_back(tmp_path):
+    path = tmp_path / "leaks_of_modes.py"
+    path.write_text(LEAKS)
+    record, _, _ = measure(tmp_path / "run", ("baseline", f"{path}:Leaky", "anomaly"))
+    results = derive(record)
+    assert "anomaly mode" in results.modes[1].reason
+    assert not torch.is_anomaly_enabled()
+    assert results.mode("anomaly").slowdown is not None
+
+
+def test_a_mode_that_freezes_a_parameter_does_not_freeze_it_for_others(tmp_path):
+    path = tmp_path / "leaks_of_modes.py"
+    path.write_text(LEAKS)
+    record, _, _ = measure(tmp_path / "run", ("baseline", f"{path}:Freezing", "clip-norm"))
+    assert "norm of 8 gradients" in derive(record).mode("clip-norm").proof
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("Exits", "SystemExit: 4"), ("NoProof", "returned NoneType"), ("Raises", "ValueError: who knows")],
+)
+def test_whatever_a_users_mode_does_is_its_reason_and_the_run_goes_on(tmp_path, kind, said):
+    path = tmp_path / "leaks_of_modes.py"
+    path.write_text(LEAKS)
+    record, _, _ = measure(tmp_path / "run", ("baseline", f"{path}:{kind}", "anomaly"))
+    assert said in derive(record).modes[1].reason
+    assert derive(record).mode("anomaly").slowdown is not None
+
+
+def test_float16_is_timed_at_a_scale_that_skips_no_step(tmp_path):
+    workload = tiny.make()
+    plain = workload.loss
+    workload.loss = lambda model, batch: plain(model, batch) * 1e4  # overflows at 65536 and long after
+    record, _, _ = measure(tmp_path, ("baseline", "amp-fp16"), workload, steps=4)
+    mode = derive(record).mode("amp-fp16")
+    assert mode.applied, mode.proof
+    assert mode.figures["skipped_steps"] >= 1
+    assert mode.figures["timed_skipped_steps"] == 0
+
+
+def test_a_workload_that_compiles_itself_stays_compiled(tmp_path):
+    runs = []
+
+    def backend(graph, inputs):
+        def run(*values):
+            runs.append(1)
+            return graph.forward(*values)
+
+        return run
+
+    workload = tiny.make()
+    compiled = torch.compile(torch.nn.Sequential(torch.nn.Linear(8, 2), torch.nn.Tanh()), backend=backend)
+    model = torch.nn.Sequential(compiled)
+    workload.model, workload.optimizer = model, torch.optim.SGD(model.parameters(), lr=0.1)
+    workload.checkpoint_blocks = ()
+    record, _, _ = measure(tmp_path, ("baseline", "anomaly"), workload, budget=2.0)
+    before = len(runs)
+    workload.loss(model, workload.batches[0])
+    assert len(runs) == before + 1
+    assert derive(record).mode("anomaly").applied
+
+
+def test_short_steps_settle_for_longer_and_every_mode_alike(record):
+    assert record.facts["settling_steps"] >= 2
+    assert len({turn.facts["parameters_digest"] for turn in record.turns if turn.mode == "anomaly"}) == 1

@@ -139,9 +139,8 @@ def test_both_orders_of_a_combination_train_the_same_numbers(bench):
 
 def test_fp16_reports_skipped_steps_and_starts_timed_turns_from_the_scale_it_found(bench):
     mode = modes.make("amp-fp16", ModeOptions())
-    bench.restore()
-    with torch.no_grad():  # gradients that overflow at a scale of 65536
-        plain_loss = bench.workload.loss
+    plain_loss = bench.workload.loss
+    # Gradients that overflow at a scale of 65536.
     bench.workload.loss = lambda model, batch: plain_loss(model, batch) * 1e3
     try:
         found = gather(bench, "amp-fp16", mode, ("baseline", "amp-fp16"), 3).seen.figures
@@ -149,7 +148,8 @@ def test_fp16_reports_skipped_steps_and_starts_timed_turns_from_the_scale_it_fou
         bench.workload.loss = plain_loss
     assert found["scale_at_start"] == 65536
     assert found["skipped_steps"] >= 1
-    assert found["scale"] == 65536 / 2 ** found["skipped_steps"]
+    assert found["scale"] == 65536 / 32 ** found["skipped_steps"]  # searched in strides of 32
+    assert not found["last_step_skipped"]
     with bench.turn(mode):
         assert mode.scaler.get_scale() == found["scale"]
 

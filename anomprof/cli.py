@@ -75,7 +75,7 @@ def cli() -> None:
     "--budget",
     type=float,
     metavar="SECONDS",
-    help=f"How long to measure.  [default: {DEFAULT_BUDGET_SECONDS:g}]",
+    help=f"How long to measure; each mode gets two turns in any case.  [default: {DEFAULT_BUDGET_SECONDS:g}]",
 )
 @click.option(
     "--quick",

@@ -11,14 +11,13 @@ from typing import Any
 
 from anomprof.record import Record, Turn
 from anomprof.results import BASELINE, ModeResult, Results, is_complete, turn_seconds
-from anomprof.stats import NARROW
+from anomprof.stats import NARROW, ROUNDS_TO_TRUST
 
 # On a quiet machine the middle half of the baseline's steps lies within a few percent.
 _NOISY_SPREAD = 0.10
 _OTHER_CPU_RATIO = 0.15
 # anomprof's own threads make a load of about one per core.
 _LOAD_PER_CORE = 1.25
-_FEW_ROUNDS = 6
 _SLOW_FIRST_ROUND = 1.10
 _DRIFT = 0.10
 _LONG_WAIT = 0.20
@@ -217,13 +216,13 @@ def _few_rounds(results: Results) -> Iterator[str]:
     if few:
         names = ", ".join(f"{mode.name} ({mode.slowdown.n if mode.slowdown else 0})" for mode in few)
         yield (
-            f"Too few rounds for a trustworthy interval (fewer than {_FEW_ROUNDS}): {names}; "
+            f"Too few rounds for a trustworthy interval (fewer than {ROUNDS_TO_TRUST}): {names}; "
             "give a larger --budget, or fewer modes with --modes."
         )
 
 
 def _is_rough(mode: ModeResult) -> bool:
-    return mode.slowdown is not None and mode.slowdown.n < _FEW_ROUNDS and not mode.sat_out
+    return mode.slowdown is not None and mode.slowdown.n < ROUNDS_TO_TRUST and not mode.sat_out
 
 
 def _wide_intervals(results: Results) -> Iterator[str]:

@@ -30,6 +30,9 @@ RESAMPLES = 10_000
 #: While measuring goes on: enough to decide what needs more rounds, and five times as quick.
 LIVE_RESAMPLES = 2_000
 
+#: Intervals of fewer rounds than this are rough; by chance some of them look narrow.
+ROUNDS_TO_TRUST = 6
+
 #: An interval counts as narrow when it reaches no further than this to either side of the estimate.
 NARROW = 0.02
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+import torch._dynamo  # cannot be imported twice: so before any test that puts sys.modules back
 
 
 @pytest.fixture(autouse=True, scope="session")

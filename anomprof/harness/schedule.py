@@ -21,16 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anomprof.results import BASELINE
-from anomprof.stats import NARROW, Interval
+from anomprof.stats import NARROW, ROUNDS_TO_TRUST, Interval
 
 #: Turns of other modes between two baselines. One would be paired a little better and cost more turns.
 MODES_BETWEEN_BASELINES = 2
 
 #: Every mode gets this many turns, even where the budget is spent: below two there is no interval.
 FEWEST_ROUNDS = 2
-
-#: An interval of fewer rounds than this is not believed to be narrow: by chance some are.
-ROUNDS_BEFORE_NARROW = 6
 
 #: A mode whose whole interval lies above this ratio (or below its inverse) is decided.
 BEYOND_DOUBT = 2.0
@@ -99,7 +96,7 @@ class Schedule:
 
     def _baseline_alone(self, seconds_left: float) -> Decision:
         taken = self._turns[BASELINE]
-        if taken < FEWEST_ROUNDS or (taken < ROUNDS_BEFORE_NARROW and seconds_left > 0):
+        if taken < FEWEST_ROUNDS or (taken < ROUNDS_TO_TRUST and seconds_left > 0):
             self._rounds += 1
             return Decision((BASELINE,))
         return Decision((), "there was nothing to compare the baseline with")
@@ -127,7 +124,7 @@ class Schedule:
         return doubtful or wide
 
     def _is_settled(self, mode: str, slowdowns: Mapping[str, Interval]) -> bool:
-        return self._turns[mode] >= ROUNDS_BEFORE_NARROW and mode in slowdowns and slowdowns[mode].is_narrow
+        return self._turns[mode] >= ROUNDS_TO_TRUST and mode in slowdowns and slowdowns[mode].is_narrow
 
     def _fitting(
         self, wanting: Sequence[str], slowdowns: Mapping[str, Interval], seconds_left: float

@@ -109,7 +109,15 @@ def _draw_interval(axes: Axes, place: int, mode: ModeResult) -> None:
 
 
 def _scale_of_ratios(axes: Axes, intervals: Sequence[Interval]) -> None:
-    ends = [end for i in intervals for end in (i.estimate, i.low, i.high) if math.isfinite(end) and end > 0]
+    # An interval that says nothing runs off the picture instead of pressing all others together.
+    ends = [
+        end
+        for interval in intervals
+        for end in (
+            interval.estimate,
+            *(() if units.says_nothing(interval) else (interval.low, interval.high)),
+        )
+    ]
     low, high = min(*ends, 1 - MARGIN), max(*ends, 1 + MARGIN)
     if max(i.estimate for i in intervals) > _LOG_BEYOND:
         axes.set_xscale("log")

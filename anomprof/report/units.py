@@ -8,6 +8,9 @@ from typing import Any
 
 from anomprof.stats import Interval
 
+# High end over low end; two rounds on a busy machine reach millions.
+_WIDEST = 100.0
+
 #: Stands where there is no value; the reason is given beside the table.
 NONE = "-"
 
@@ -19,8 +22,15 @@ def ratio(interval: Interval) -> str:
     """Returns ``1.27 (1.24-1.31)``; with one round only ``1.3`` and the reason."""
     if interval.n < 2:
         return f"{lone_ratio(interval.estimate)} (1 round, no interval)"
+    if says_nothing(interval):
+        return f"{lone_ratio(interval.estimate)} ({interval.n} rounds, too few)"
     estimate, low, high = _with_interval(interval, fewest=1 if interval.estimate < 10 else 0)
     return f"{estimate} ({span(low, high)})"
+
+
+def says_nothing(interval: Interval) -> bool:
+    """Whether an interval of a ratio is so wide that its ends would only puzzle a reader."""
+    return interval.n < 2 or interval.high > _WIDEST * interval.low
 
 
 def ratio_estimate(interval: Interval) -> str:
@@ -32,6 +42,8 @@ def ratio_range(interval: Interval) -> str:
     """Returns ``95 % 1.24-1.31``, or says that there is no interval."""
     if interval.n < 2:
         return "1 round, no interval"
+    if says_nothing(interval):
+        return f"{interval.n} rounds, too few"
     _, low, high = _with_interval(interval, fewest=1 if interval.estimate < 10 else 0)
     return f"95 % {span(low, high)}"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from anomprof.report import units
 from anomprof.results import BASELINE, ModeResult, Results
-from anomprof.stats import Interval
+from anomprof.stats import ROUNDS_TO_TRUST, Interval
 
 _HEADLINER = "anomaly"
 
@@ -58,7 +58,7 @@ def headline(results: Results) -> str:
     lead = results.mode(_HEADLINER) or (others[0] if others else None)
     if lead is None:
         return f"This {step} takes {units.seconds_with_interval(baseline.step)}; no other mode was measured."
-    return _sentence(lead, results)
+    return _sentence(lead, results) + _provisional(lead)
 
 
 def sentences(results: Results) -> tuple[str, ...]:
@@ -68,7 +68,14 @@ def sentences(results: Results) -> tuple[str, ...]:
         return ()
     spoken = headline(results)
     said = [_sentence(mode, results) for mode in results.modes if mode.name != BASELINE]
-    return tuple(sentence for sentence in said if sentence != spoken)
+    return tuple(sentence for sentence in said if not spoken.startswith(sentence))
+
+
+def _provisional(mode: ModeResult) -> str:
+    decided = mode.verdict not in (None, "not resolved") and mode.applied and not mode.sat_out
+    if not decided or mode.slowdown is None or mode.slowdown.n >= ROUNDS_TO_TRUST:
+        return ""
+    return f" (Provisional: {mode.slowdown.n} rounds only.)"
 
 
 def label(name: str) -> str:
@@ -124,7 +131,11 @@ def _parts(results: Results) -> str:
     stacks = results.mode("anomaly-stacks")
     if cost is None or cost.stacks is None or cost.checks is None or stacks is None or not stacks.applied:
         return ""
-    return f": stacks {units.share_estimate(cost.stacks)}, checks {units.share_estimate(cost.checks)}"
+    return f": stacks {_part(cost.stacks)}, checks {_part(cost.checks)}"
+
+
+def _part(share: Interval) -> str:
+    return units.share_estimate(share) if share.n > 1 and share.low > 0 else "not resolved"
 
 
 def _not_resolved(name: str, step: str, slowdown: Interval) -> str:

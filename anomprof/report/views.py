@@ -15,14 +15,16 @@ from anomprof.stats import Interval
 def page(results: Results, warnings: Sequence[str]) -> Page:
     """Returns the whole report of a bench run."""
     rows = mode_rows(results)
+    doubts = _doubts(warnings)
     sections = (
+        *((doubts,) if warnings else ()),
         _cost(rows, results),
         _slowdown_plot(results),
         _anomaly_cost(results),
         _steps(results),
         operators.section(results),
         _proofs(rows),
-        _doubts(warnings),
+        *(() if warnings else (doubts,)),
         _workload(results),
         _environment(results),
         Section("How it was measured", (Points(method.paragraphs(results)),)),

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
+from torch.utils.data import DataLoader
 
 from anomprof.errors import UserError
 from anomprof.names import closest
@@ -44,6 +45,8 @@ def check_workload(result: object, what: str, path: Path) -> Workload:
         facts.setdefault("batches", f"the first {len(result.batches)} of a generator, kept in memory")
     if _is_empty(result.batches, what, path):
         raise UserError(f"the batches of {what} are empty; give at least one batch")
+    if result.samples_per_batch is None and isinstance(result.batches, DataLoader):
+        result.samples_per_batch = result.batches.batch_size
     rates = sorted({group["lr"] for group in result.optimizer.param_groups if "lr" in group}, key=float)
     words = [type(result.optimizer).__name__, *(f"learning rate {float(rate):g}" for rate in rates)]
     facts.setdefault("optimizer", ", ".join(words))

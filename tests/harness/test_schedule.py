@@ -1,7 +1,7 @@
 import itertools
 
-from anomprof.harness.schedule import FEWEST_ROUNDS, ROUNDS_BEFORE_NARROW, Schedule
-from anomprof.stats import Interval
+from anomprof.harness.schedule import FEWEST_ROUNDS, Schedule
+from anomprof.stats import ROUNDS_TO_TRUST, Interval
 
 NARROW = Interval(1.1, 1.095, 1.105, 10)
 WIDE = Interval(1.1, 1.0, 1.2, 10)
@@ -74,7 +74,7 @@ def test_no_mode_is_further_than_two_turns_from_a_baseline_on_either_side():
 
 
 def test_few_rounds_are_not_believed_to_be_narrow():
-    few = ROUNDS_BEFORE_NARROW - 1
+    few = ROUNDS_TO_TRUST - 1
     decision = played({"baseline": few, "a": few}).next_round({"a": NARROW}, 100)
     assert "a" in decision.modes
 
@@ -125,4 +125,4 @@ def test_a_dropped_mode_never_returns():
 
 def test_the_baseline_alone_is_measured_a_few_times_and_then_ends():
     assert played({"baseline": 0}).next_round({}, 100).modes == ("baseline",)
-    assert played({"baseline": ROUNDS_BEFORE_NARROW}).next_round({}, 100).modes == ()
+    assert played({"baseline": ROUNDS_TO_TRUST}).next_round({}, 100).modes == ()

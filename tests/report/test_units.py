@@ -42,3 +42,9 @@ def test_seconds_choose_their_unit(value: float, expected: str) -> None:
 )
 def test_three_digits_are_kept(value: float, expected: str) -> None:
     assert units.three_digits(value) == expected
+
+
+def test_an_interval_that_says_nothing_is_not_spelled_out() -> None:
+    wide = Interval(0.3, 0.0001, 80655.0, 2)
+    assert units.ratio(wide) == "0.30 (2 rounds, too few)"
+    assert units.ratio_range(wide) == "2 rounds, too few"

@@ -55,6 +55,16 @@ def test_one_round_gives_no_interval(tmp_path: Path) -> None:
     )
 
 
+def test_few_rounds_make_a_verdict_provisional(tmp_path: Path) -> None:
+    results = results_of(tmp_path, {"baseline": 1.0, "anomaly": 1.3}, rounds=3)
+    assert verdict.headline(results).endswith("(Provisional: 3 rounds only.)")
+
+
+def test_a_part_of_the_cost_that_may_be_nothing_is_not_given_as_a_number(tmp_path: Path) -> None:
+    results = results_of(tmp_path, {"baseline": 1.0, "anomaly": 1.3, "anomaly-stacks": 1.0})
+    assert "stacks not resolved" in verdict.headline(results)
+
+
 def test_an_instrument_that_came_out_faster_is_doubted(tmp_path: Path) -> None:
     results = results_of(tmp_path, {"baseline": 1.0, "anomaly": 0.8})
     assert "doubt the measurement" in verdict.headline(results)

@@ -14,7 +14,7 @@ PACKAGE = Path(anomprof.__file__).parent
 
 # From the ground up; a module may import from lower layers and from its own folder.
 LAYERS = (
-    {"errors", "names", "stats"},
+    {"errors", "names", "stats", "findings", "advice"},
     {"record"},
     {"environment", "workload", "sites", "userfile", "replay"},
     {"results", "devices"},

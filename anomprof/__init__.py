@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anomprof.modes.mode import Mode, Proof
+    from anomprof.tracing.trace import trace
     from anomprof.workload import Workload
 
 __version__ = "0.1.0"
-__all__ = ["Mode", "Proof", "Workload", "__version__"]
+__all__ = ["Mode", "Proof", "Workload", "__version__", "trace"]
 
 _HOME = {
     "Mode": "anomprof.modes.mode",
     "Proof": "anomprof.modes.mode",
     "Workload": "anomprof.workload",
+    "trace": "anomprof.tracing.trace",
 }
 
 

@@ -19,6 +19,7 @@ from rich.console import Console
 import anomprof
 from anomprof.errors import WRONG_USAGE, UserError
 from anomprof.harness.plan import DEFAULT_BUDGET_SECONDS, QUICK_BUDGET_SECONDS, QUICK_IMAGE_SIZE, Plan
+from anomprof.running.command import run_command
 
 _MOST = 1000  # steps in a turn, processes: beyond that lies a slip of the finger
 
@@ -40,6 +41,8 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; nothing is left to say
         sys.exit(0)
+    if callable(status):  # 'run': the script's end is the end of the process
+        status()
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -233,6 +236,9 @@ def _plan(**chosen: Any) -> Plan:
     return Plan(modes=names, budget_seconds=budget, **chosen)
 
 
+cli.add_command(run_command)
+
+
 @cli.command("report")
 @click.argument("folder", type=click.Path(path_type=Path))
 def report_command(folder: Path) -> None:
@@ -240,8 +246,14 @@ def report_command(folder: Path) -> None:
 
     Works without torch, on any machine, and on the record of a run that was killed.
     """
+    from anomprof import findings
+    from anomprof.report import run_folder
+
     base = folder.parent if folder.is_file() else folder
-    _report(base, base)
+    if (base / findings.FILE_NAME).exists():  # a watched run
+        print(f"{run_folder.rebuild(base)}\nWrote {base / 'report.html'}", flush=True)
+    else:
+        _report(base, base)
 
 
 @cli.command("list")

@@ -7,12 +7,16 @@ breaks one file.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import torch
+import torch.autograd.graph
+from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
-
-__all__ = ["DispatchMode", "compiled_graph_counts", "op_name"]
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 #: Base class of modes that see every op below autograd. (torch gives it no types.)
 DispatchMode: Any = TorchDispatchMode
@@ -32,3 +36,115 @@ def compiled_graph_counts() -> Mapping[str, int]:
 
     stats = torch._dynamo.utils.counters["stats"]
     return {"unique_graphs": int(stats["unique_graphs"]), "calls_captured": int(stats["calls_captured"])}
+
+
+_autograd: Any = torch.autograd
+
+
+def current_node() -> Any:
+    """Returns the autograd node that is running on this thread, or None."""
+    return torch._C._current_autograd_node()
+
+
+#: Number that the next autograd node made on this thread will get. An op that makes a node finds it already
+#: counted when it is dispatched: what this returns there, minus one, is the node's own number.
+next_sequence_number: Callable[[], int] = _autograd._get_sequence_nr
+
+
+def sequence_number(node: Any) -> int:
+    """Returns the number that an autograd node was given when it was made, counted per thread."""
+    return int(node._sequence_nr())
+
+
+#: torch gives it no types.
+_WeakReference: Any = StorageWeakRef
+
+
+class StorageReference:
+    """Knows whether a tensor's memory is still in use, and keeps its address from being given out again."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._reference: Any = _WeakReference(tensor.untyped_storage())
+
+    @property
+    def is_freed(self) -> bool:
+        """Whether nobody uses the memory any more."""
+        return bool(self._reference.expired())
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """Returns the address that tensors sharing memory have in common (not of the memory itself)."""
+    return int(tensor.untyped_storage()._cdata)
+
+
+def without_transforms(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns the plain tensor inside those that vmap and grad of torch.func hand to user code."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def inside_transforms() -> bool:
+    """Whether a transform of torch.func (vmap, grad) is running on this thread."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def functions_are_overridden() -> bool:
+    """Whether a torch function mode (the user's, or a default device) is on."""
+    return bool(torch._C._is_torch_function_mode_enabled())
+
+
+def without_overrides() -> Any:
+    """Returns a context in which calls of torch do not pass through function modes."""
+    return torch._C.DisableTorchFunction()
+
+
+def modes_entered() -> int:
+    """Returns how many dispatch modes are on, on this thread."""
+    return int(torch._C._len_torch_dispatch_stack())
+
+
+#: Where the call that runs the autograd engine is looked up by ``backward`` and ``grad``.
+ENGINE_CALL = (torch.autograd, "_engine_run_backward")
+ENGINE_CODE = torch.autograd.graph._engine_run_backward.__code__
+
+#: The iterator behind every data loader: what it fetches comes from outside.
+LOADER_ITERATOR: Any = _BaseDataLoaderIter
+
+#: One more way into a module than its call: what tracing to TorchScript uses.
+MODULE_CALL_CODES = (nn.Module._call_impl.__code__, nn.Module._wrapped_call_impl.__code__)
+
+
+def without_modes() -> Any:
+    """Returns a context in which ops do not pass through dispatch modes."""
+    return torch._C._DisableTorchDispatch()
+
+
+def keep_compiler_away(modules: Iterable[ModuleType]) -> None:
+    """Tells torch.compile never to compile functions of these modules, at no cost when they are called.
+
+    A dispatch mode keeps the compiler away from what runs below it, but not from its own handler.
+    """
+    frames = torch._C._dynamo.eval_frame
+    skip, ordinary = frames._FrameAction.SKIP, frames._FrameAction.DEFAULT
+    for module in modules:
+        for code in _codes(vars(module).values(), module.__name__):
+            # What a handler calls is not to be compiled either; what a wrapped call calls may be.
+            below = skip if code.co_name == "__torch_dispatch__" else ordinary
+            frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, below))
+
+
+def _codes(values: Iterable[object], module: str) -> Iterator[CodeType]:
+    for value in values:
+        if isinstance(value, (staticmethod, classmethod)):
+            value = value.__func__
+        if isinstance(value, property):
+            value = value.fget
+        if isinstance(value, type) and value.__module__ == module:
+            yield from _codes(vars(value).values(), module)
+        elif isinstance(value, FunctionType) and value.__module__ == module:
+            todo = [value.__code__]
+            while todo:
+                code = todo.pop()
+                yield code
+                todo.extend(inner for inner in code.co_consts if isinstance(inner, CodeType))

@@ -14,13 +14,14 @@ PACKAGE = Path(anomprof.__file__).parent
 
 # From the ground up; a module may import from lower layers and from its own folder.
 LAYERS = (
-    {"errors", "names", "stats", "findings", "advice"},
-    {"record"},
+    {"errors", "console", "names", "stats", "findings"},
+    {"record", "advice"},
     {"environment", "workload", "sites", "userfile", "replay"},
     {"results", "devices"},
-    {"instruments", "criticism"},
+    {"instruments", "criticism", "tracing"},
     {"workloads", "modes", "report"},
-    {"harness", "listing"},
+    {"harness", "listing", "watching"},
+    {"running"},
     {"cli"},
     {"__main__"},
 )
@@ -92,7 +93,10 @@ def test_only_sites_touches_private_names_of_torch(path):
     assert bool(found) == (part(path) == "sites"), found
 
 
-TORCH_FREE = ("cli", "report", "results", "stats", "record", "criticism", "harness.plan", "harness.schedule")
+TORCH_FREE = (
+    *("cli", "report", "results", "stats", "record", "criticism", "harness.plan", "harness.schedule"),
+    *("running.command", "watching"),
+)
 
 
 @pytest.mark.parametrize("name", TORCH_FREE)
@@ -107,7 +111,7 @@ def test_the_check_for_torch_notices_torch():
 
 
 def test_the_public_names_are_these():
-    assert anomprof.__all__ == ["Mode", "Proof", "Workload", "__version__"]
+    assert anomprof.__all__ == ["Mode", "Proof", "Workload", "__version__", "trace"]
     assert all(hasattr(anomprof, name) for name in anomprof.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Workloads'"):
         anomprof.Workloads  # noqa: B018

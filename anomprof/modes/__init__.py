@@ -20,6 +20,7 @@ from anomprof.modes.compile import Compile
 from anomprof.modes.composition import Composition
 from anomprof.modes.mode import Mode, ModeOptions
 from anomprof.modes.profiler import AutogradProfiler, Profiler
+from anomprof.modes.trace import TraceMode
 from anomprof.names import closest
 from anomprof.userfile import load, raised
 
@@ -41,6 +42,7 @@ MODES: dict[str, type[Mode]] = {
         Checkpoint,
         CheckpointReentrant,
         Compile,
+        TraceMode,
     )
 }
 
@@ -62,6 +64,7 @@ ALL = (
     "autograd-profiler",
     "checkpoint-reentrant",
     "compile",
+    "trace",
     "amp-bf16+clip-norm",
     "amp-bf16+checkpoint",
 )

@@ -1,25 +1,35 @@
-"""Reports: record -> results -> page -> HTML, Markdown, JSON, CSV. Never imports torch."""
+"""Reports: record -> results -> page -> HTML, Markdown, JSON, CSV. Never imports torch.
+
+Everything is imported late: the text of a finding is written within the user's process, which should
+not have to wait for statistics and plots.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
-from anomprof import record as records
-from anomprof.criticism import criticise
-from anomprof.report.terminal import print_summary
-from anomprof.results import derive
+    from anomprof.results import Results
 
 __all__ = ["print_summary", "show", "write"]
 
 
 def write(folder: Path) -> list[Path]:
     """Writes all files of a report (see :func:`anomprof.report.folder.write`)."""
-    # Imported late: matplotlib takes half a second, and a summary in the terminal needs none of it.
     from anomprof.report import folder as files
 
     return files.write(folder)
+
+
+def print_summary(results: Results, warnings: Sequence[str], console: Console) -> None:
+    """Prints the summary of a bench run (see :func:`anomprof.report.terminal.print_summary`)."""
+    from anomprof.report import terminal
+
+    terminal.print_summary(results, warnings, console)
 
 
 def show(folder: Path, console: Console) -> tuple[list[Path], str]:
@@ -27,7 +37,10 @@ def show(folder: Path, console: Console) -> tuple[list[Path], str]:
 
     The summary comes as text: printing it may fail (a reader that has gone), the files are there by then.
     """
+    from anomprof import record as records
+    from anomprof.criticism import criticise
     from anomprof.report import folder as files
+    from anomprof.results import derive
 
     record = records.load(folder)
     results = derive(record)

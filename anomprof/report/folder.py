@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -12,9 +10,14 @@ import orjson
 
 from anomprof import record as records
 from anomprof.criticism import criticise
-from anomprof.errors import COULD_NOT_MEASURE, UserError
-from anomprof.report import html, markdown, sheets, views
+from anomprof.report import html, markdown, plots, sheets, views
+from anomprof.report.whole_file import write_whole
 from anomprof.results import Results, derive, to_json
+
+_HINT = (
+    "the record is unharmed: free some space or make the folder writable, then run "
+    "'python -m anomprof report' on it"
+)
 
 
 def write(folder: Path) -> list[Path]:
@@ -39,7 +42,7 @@ def write_files(
     page = views.page(results, warnings)
     content = to_json(results, warnings)
     contents: dict[str, Callable[[TextIO], object]] = {
-        "report.html": lambda file: file.write(html.render(page, results, record)),
+        "report.html": lambda file: file.write(html.render(page, plots.draw_all(page, results, record))),
         "report.md": lambda file: file.write(markdown.render(page)),
         "results.json": lambda file: file.write(
             orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n"
@@ -48,23 +51,4 @@ def write_files(
         "ops.csv": lambda file: sheets.write_ops(file, results),
     }
     target = folder if folder.is_dir() else folder.parent
-    return [_write_whole(target / name, fill) for name, fill in contents.items()]
-
-
-def _write_whole(path: Path, fill: Callable[[TextIO], object]) -> Path:
-    """Fills a file under another name first: readers find the old file or the new, never a part."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("w", encoding="utf-8", newline="") as file:
-            fill(file)
-        draft.replace(path)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path} ({error.strerror or error}); the record is unharmed: free some space or "
-            "make the folder writable, then run 'python -m anomprof report' on it",
-            COULD_NOT_MEASURE,
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-    return path
+    return [write_whole(target / name, fill, _HINT) for name, fill in contents.items()]

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from anomprof.record import Record
-from anomprof.report.page import Page, Plot, Points, Table
-from anomprof.report.plots import draw
-from anomprof.results import Results
+from anomprof.report.page import Page, Part
+from anomprof.report.prose import pieces
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(page: Page, results: Results, record: Record) -> str:
-    """Returns the HTML of a page, its plots drawn from results and record."""
+def render(page: Page, plots: Mapping[str, str] | None = None) -> str:
+    """Returns the HTML of a page; ``plots`` holds the ``<svg>`` element of each plot by its name."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -24,15 +23,12 @@ def render(page: Page, results: Results, record: Record) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.tests.update(
-        table=lambda part: isinstance(part, Table),
-        points=lambda part: isinstance(part, Points),
-        plot=lambda part: isinstance(part, Plot),
-    )
-    plots = {
-        part.name: Markup(draw(part.name, results, record, part.description))
-        for section in page.sections
-        for part in section.parts
-        if isinstance(part, Plot)
-    }
-    return environment.get_template("bench.html").render(page=page, plots=plots)
+    environment.filters["part_name"] = _part_name
+    environment.filters["pieces"] = pieces
+    drawn = {name: Markup(svg) for name, svg in (plots or {}).items()}
+    return environment.get_template("page.html").render(page=page, plots=drawn)
+
+
+def _part_name(part: Part) -> str:
+    """Returns the name under which the template knows a kind of part."""
+    return type(part).__name__.lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,94 @@ class Plot:
     caption: str
 
 
-Part = str | Table | Points | Plot
+@dataclass(frozen=True)
+class SourceLine:
+    """One line of an excerpt.
+
+    Attributes:
+        before, marked, after: Together the line's text; ``marked`` is what to look at.
+        is_origin: Whether the line is the one that the excerpt is about.
+    """
+
+    number: int
+    before: str
+    marked: str = ""
+    after: str = ""
+    is_origin: bool = False
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of a source file around the one to look at."""
+
+    caption: str
+    lines: tuple[SourceLine, ...]
+
+
+@dataclass(frozen=True)
+class Station:
+    """A stop on a route.
+
+    Attributes:
+        title: The op.
+        detail: Where it ran.
+        code: The source line, or "".
+        badge: What it carried: ``NaN``, ``Inf`` or "".
+        mark: ``origin``, ``symptom``, ``gap`` (stations were left out) or "".
+    """
+
+    title: str
+    detail: str = ""
+    code: str = ""
+    badge: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way of a bad value, origin first."""
+
+    caption: str
+    stations: tuple[Station, ...]
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """A cause and what to do about it; code stands between backticks."""
+
+    cause: str
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A title within a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Parts under a title that a reader opens only if they want to."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+Part: TypeAlias = "str | Table | Points | Plot | Excerpt | Route | Remedies | Heading | Folded"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of the page; plain strings are paragraphs."""
+    """A titled part of the page; plain strings are paragraphs.
+
+    Attributes:
+        mark: What the section should look like: ``finding``, or "".
+    """
 
     title: str
     parts: tuple[Part, ...]
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,8 +153,9 @@ class Page:
 
     Attributes:
         headline: The verdict in one sentence; a reader without patience reads only this.
-        sentences: One more sentence per mode.
+        sentences: What else a reader should know at once.
         origin: When, where and with what it was measured, in one line.
+        mark: The verdict as a look: ``clean``, ``anomaly``, ``error`` or "".
     """
 
     title: str
@@ -82,3 +163,4 @@ class Page:
     sentences: tuple[str, ...]
     origin: str
     sections: tuple[Section, ...]
+    mark: str = ""

@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLoc
 from anomprof.record import Record
 from anomprof.report import units
 from anomprof.report.mode_rows import is_result
+from anomprof.report.page import Page, Plot
 from anomprof.results import BASELINE, ModeResult, Results
 from anomprof.stats import MARGIN, Interval
 
@@ -54,6 +55,16 @@ _LONGEST_NAME = 30
 
 # Seconds since the first step, and the step's own seconds.
 _Points = list[tuple[float, float]]
+
+
+def draw_all(page: Page, results: Results, record: Record) -> dict[str, str]:
+    """Returns every plot for which the page has a place, by its name."""
+    return {
+        part.name: draw(part.name, results, record, part.description)
+        for section in page.sections
+        for part in section.parts
+        if isinstance(part, Plot)
+    }
 
 
 def draw(name: str, results: Results, record: Record, description: str) -> str:

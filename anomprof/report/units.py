@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from anomprof.stats import Interval
+if TYPE_CHECKING:  # statistics take half a second to load, and a watched script needs none
+    from anomprof.stats import Interval
 
 # High end over low end; two rounds on a busy machine reach millions.
 _WIDEST = 100.0
@@ -76,7 +78,9 @@ def seconds_with_interval(interval: Interval) -> str:
     size, unit = _unit(interval.estimate, _SECONDS)
     if interval.n < 2:
         return f"{three_digits(interval.estimate / size)} {unit} (1 step)"
-    scaled = Interval(interval.estimate / size, interval.low / size, interval.high / size, interval.n)
+    scaled = replace(
+        interval, estimate=interval.estimate / size, low=interval.low / size, high=interval.high / size
+    )
     # Four significant digits at most: 492.3 ms.
     most = max(0, 3 - math.floor(math.log10(abs(scaled.estimate) or 1)))
     estimate, low, high = _with_interval(scaled, most=most)

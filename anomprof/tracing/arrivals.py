@@ -1,0 +1,59 @@
+"""Values that arrive from outside: what a model holds before its first step, samples of a batch."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+
+from anomprof.sites import without_overrides
+from anomprof.tracing.calls import ModuleCall, Place
+from anomprof.tracing.events import Event
+
+if TYPE_CHECKING:
+    from anomprof.tracing.tracer import Tracer
+
+_READ_FROM_OUTSIDE = ("aten::set_", "aten::lift_fresh")
+_MOST_ROWS = 100_000
+
+
+def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
+    """Looks at parameters and buffers before a model is called for the first time."""
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        held = tracer.looks.if_bad(tensor)
+        is_buffer = not isinstance(tensor, nn.Parameter)
+        if held is None or (is_buffer and not held.nan):  # buffers of Inf are masks and starts of minima
+            continue
+        mark = tracer.marks.of(tensor)
+        event = mark.event(held.nan > 0) if mark is not None else None
+        if event is None:
+            place = Place(call.points, None)
+            event = tracer.outside_event(tensor, held, place, "parameter", phase="parameter")
+        if event.is_all_literal or (is_buffer and event.origins[0].is_uninitialised):
+            continue
+        _blame(event, tensor)
+        tracer.harm(event, f"{'buffer' if is_buffer else 'parameter'} {name}")
+
+
+def bad_samples(tensor: torch.Tensor) -> str:
+    """Says which samples of a batch are bad; "" for what is no batch."""
+    if tensor.dim() < 1 or not 0 < tensor.shape[0] <= _MOST_ROWS:
+        return ""
+    with without_overrides():
+        bad = ~torch.isfinite(tensor)
+        rows = bad.reshape(tensor.shape[0], -1).any(dim=1).nonzero().flatten().tolist()
+    shown = ", ".join(str(row) for row in rows[:8]) + (", ..." if len(rows) > 8 else "")
+    what = "sample" if len(rows) == 1 else "samples"
+    return f"Bad in the batch: {what} {shown} of {tensor.shape[0]} (counted from 0)."
+
+
+def _blame(event: Event, parameter: torch.Tensor) -> None:
+    """Names, for a parameter that is bad from the start, what brought the value there."""
+    origin = event.origins[0]
+    origin.phase = "parameter"
+    origin.owners = (weakref.ref(parameter),)
+    if origin is not event and (origin.is_outside or origin.op in _READ_FROM_OUTSIDE):
+        # The file holds many tensors; the copy into this one says which it was.
+        event.phase, event.owners, event.origins = "parameter", (weakref.ref(parameter),), (event,)

@@ -1,0 +1,334 @@
+"""Where the trace is attached to torch, and how it is taken off again without a trace."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from anomprof.sites import ENGINE_CALL, LOADER_ITERATOR, keep_compiler_away, without_modes
+from anomprof.tracing import mistakes
+from anomprof.tracing.backward import BackwardRun
+from anomprof.tracing.calls import ModuleCall, Place
+from anomprof.tracing.frames import LIBRARY, Point
+from anomprof.tracing.tracer import Tracer
+from anomprof.tracing.watcher import Watcher
+
+
+@dataclass(slots=True)
+class Stepping:
+    """An optimizer whose step is running.
+
+    Attributes:
+        points: The user's frames that called it.
+        is_from_library: Whether its code is a library's: then those frames are the place of all its ops.
+    """
+
+    optimizer: torch.optim.Optimizer
+    points: tuple[Point, ...]
+    is_from_library: bool
+
+
+class Attachment:
+    """The trace attached to torch: a dispatch mode per thread and a few wrapped calls.
+
+    Wrapped are the call of a module, the autograd engine's run, the steps of optimizers and loss scalers, the
+    fetching of batches, ``torch.from_numpy`` and the start of threads. :meth:`remove` puts all back.
+    """
+
+    def __init__(self, tracer_of: Callable[[tuple[Any, ...]], Tracer]) -> None:
+        keep_compiler_away(
+            module for name, module in list(sys.modules.items()) if name.startswith("anomprof")
+        )
+        self._local = threading.local()
+        self._undo: list[Callable[[], None]] = []
+        self._process = os.getpid()
+        call = self._module_call(nn.Module.__call__)
+        self.tracer = tracer_of((call.__code__,))
+        self._wrap(nn.Module, "__call__", call)
+        self._wrap_engine()
+        self._wrap_optimizers()
+        self._wrap_zero_grad()
+        self._wrap_scaler()
+        self._wrap_loader()
+        self._wrap_from_numpy()
+        self._wrap_threads()
+        self._watcher = Watcher(self.tracer)
+        self._local.watcher = self._watcher
+        self._watcher.__enter__()
+        os.register_at_fork(after_in_child=self._rest_in_child)
+
+    def remove(self) -> None:
+        """Takes the trace off. What was wrapped by somebody else meanwhile stays wrapped by them."""
+        if not self._undo:
+            return
+        self.tracer.rests = True
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+        self._watcher.__exit__(None, None, None)
+
+    @property
+    def places_noted(self) -> int:
+        """How many forward ops of this thread were noted as makers of autograd nodes."""
+        return len(self._watcher.sites)
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Lets ops pass unseen meanwhile."""
+        rested, self.tracer.rests = self.tracer.rests, True
+        try:
+            with without_modes():
+                yield
+        finally:
+            self.tracer.rests = rested or self.tracer.has_failed
+
+    def conclude(self) -> None:
+        """Draws the conclusions that only the end of a run allows."""
+        with self.paused():
+            self.tracer.finish()
+
+    def explain(self, error: BaseException) -> None:
+        """Makes a finding of an error that ended the script, if autograd raised it."""
+        with self.paused():
+            finding = mistakes.explain_raised(self.tracer, error)
+            if finding is not None:
+                self.tracer.keep(finding)
+
+    def _rest_in_child(self) -> None:
+        self.tracer.rests = self.tracer.has_failed = True
+
+    def _here(self) -> Watcher | None:
+        watcher: Watcher | None = getattr(self._local, "watcher", None)
+        return watcher
+
+    def _wrap(self, owner: Any, name: str, replacement: Any) -> None:
+        original = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
+        setattr(owner, name, replacement)
+
+        def undo() -> None:
+            now = owner.__dict__.get(name) if isinstance(owner, type) else getattr(owner, name, None)
+            if now is replacement:
+                setattr(owner, name, original)
+
+        self._undo.append(undo)
+
+    def _module_call(self, original: Any) -> Any:
+        local = self._local
+
+        @functools.wraps(original)
+        def __call__(self_: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            watcher: Watcher | None = getattr(local, "watcher", None)
+            if watcher is None:
+                return original(self_, *args, **kwargs)
+            tracer = watcher.tracer
+            parent = watcher.call
+            call = ModuleCall(tracer.references.of(self_), parent, tracer.frames.read(sys._getframe(1)))
+            if parent is None:
+                try:
+                    with without_modes():
+                        tracer.enter_root(watcher, self_, (args, kwargs), call)
+                except Exception as error:  # the user's training must go on
+                    tracer.give_up(error)
+            watcher.call = call
+            try:
+                out = original(self_, *args, **kwargs)
+            finally:
+                watcher.call = parent
+            if parent is None and tracer.marks.by_key:
+                try:
+                    with without_modes():
+                        tracer.leave_root(watcher, self_, out)
+                except Exception as error:  # the user's training must go on
+                    tracer.give_up(error)
+            return out
+
+        return __call__
+
+    def _wrap_engine(self) -> None:
+        owner, name = ENGINE_CALL
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def run_engine(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            watcher = self._here()
+            if watcher is None:
+                return original(outputs, *args, **kwargs)
+            tracer = watcher.tracer
+            accumulates = bool(kwargs.get("accumulate_grad", True))
+            inputs = args[3] if len(args) > 3 else None
+            place = Place(tracer.frames.read(sys._getframe(1)), watcher.call)
+            roots = tuple(getattr(out, "grad_fn", None) for out in outputs)
+            run = BackwardRun(place, roots, accumulates)
+            watcher.runs.append(run)
+            call, watcher.call = watcher.call, None
+            try:
+                with without_modes():
+                    tracer.begin_backward(watcher, run, outputs)
+            except Exception as error:  # the user's training must go on
+                tracer.give_up(error)
+            try:
+                result = original(outputs, *args, **kwargs)
+            except Exception as error:
+                watcher.runs.pop()
+                watcher.call = call
+                try:
+                    with without_modes():
+                        tracer.fail_backward(watcher, run, error)
+                except Exception as own:  # the user's training must go on
+                    tracer.give_up(own)
+                raise
+            watcher.runs.pop()
+            watcher.call = call
+            try:
+                with without_modes():
+                    tracer.end_backward(watcher, run, result, inputs)
+            except Exception as error:  # the user's training must go on
+                tracer.give_up(error)
+            return result
+
+        self._wrap(owner, name, run_engine)
+
+    def _wrap_optimizers(self) -> None:
+        def before(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+            watcher = self._here()
+            if watcher is None:
+                return
+            tracer = watcher.tracer
+            points = tracer.frames.read(sys._getframe(1))
+            is_library = tracer.frames.kind(_unwrapped(type(optimizer).step).__code__) == LIBRARY
+            watcher.stepping.append(Stepping(optimizer, points, is_library))
+            if not tracer.steps.gap:
+                tracer.steps.gap = "backward"
+
+        def after(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+            watcher = self._here()
+            if watcher is None or not watcher.stepping:
+                return
+            stepping = watcher.stepping.pop()
+            try:
+                with without_modes():
+                    watcher.tracer.end_step(optimizer)
+                if stepping.points:
+                    number = watcher.tracer.steps.number_of(optimizer)
+                    watcher.tracer.narrator.step_lines[number] = stepping.points[0]
+            except Exception as error:  # the user's training must go on
+                watcher.tracer.give_up(error)
+
+        self._undo.append(register_optimizer_step_pre_hook(before).remove)
+        self._undo.append(register_optimizer_step_post_hook(after).remove)
+
+    def _wrap_zero_grad(self) -> None:
+        for owner in (torch.optim.Optimizer, nn.Module):
+            self._wrap(owner, "zero_grad", self._zero_grad(owner.zero_grad))
+
+    def _zero_grad(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def zero_grad(self_: Any, *args: Any, **kwargs: Any) -> Any:
+            watcher = self._here()
+            if watcher is not None and not watcher.stepping:
+                watcher.tracer.steps.clear_gradients()
+            return original(self_, *args, **kwargs)
+
+        return zero_grad
+
+    def _wrap_scaler(self) -> None:
+        scaler = torch.amp.GradScaler
+        scale_loss, step = scaler.scale, scaler.step
+
+        @functools.wraps(scale_loss)
+        def scale_and_note(self_: Any, outputs: Any) -> Any:
+            if (watcher := self._here()) is not None and self_.is_enabled():
+                watcher.tracer.scaling.is_scaled = True
+            return scale_loss(self_, outputs)
+
+        @functools.wraps(step)
+        def step_and_note(self_: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            watcher = self._here()
+            if watcher is None or not self_.is_enabled():
+                return step(self_, optimizer, *args, **kwargs)
+            before = watcher.tracer.steps.taken_by(optimizer)
+            out = step(self_, optimizer, *args, **kwargs)
+            was_skipped = watcher.tracer.steps.taken_by(optimizer) == before
+            try:
+                with without_modes():
+                    scale = self_.get_scale()
+                    watcher.tracer.end_scaled_step(optimizer, was_skipped=was_skipped, scale=scale)
+            except Exception as error:  # the user's training must go on
+                watcher.tracer.give_up(error)
+            return out
+
+        self._wrap(scaler, "scale", scale_and_note)
+        self._wrap(scaler, "step", step_and_note)
+
+    def _wrap_loader(self) -> None:
+        original = LOADER_ITERATOR.__next__
+
+        @functools.wraps(original)
+        def fetch(self_: Any) -> Any:
+            watcher = self._here()
+            if watcher is None:
+                return original(self_)
+            tracer = watcher.tracer
+            watcher.fetching += 1
+            tracer.steps.begin_forward()
+            points = tracer.frames.read(sys._getframe(1))
+            try:
+                batch = original(self_)
+            finally:
+                watcher.fetching -= 1
+            try:
+                # Without workers it was made under our eyes.
+                if getattr(self_, "_num_workers", 0) and not tracer.rests and not watcher.fetching:
+                    with without_modes():
+                        tracer.look_at_batch(batch, points)
+            except Exception as error:  # the user's training must go on
+                tracer.give_up(error)
+            return batch
+
+        self._wrap(LOADER_ITERATOR, "__next__", fetch)
+
+    def _wrap_from_numpy(self) -> None:
+        original = torch.from_numpy
+
+        @functools.wraps(original)
+        def from_numpy(*args: Any, **kwargs: Any) -> Any:
+            tensor = original(*args, **kwargs)
+            watcher = self._here()
+            if watcher is not None and not watcher.tracer.rests:
+                try:
+                    with without_modes():
+                        watcher.tracer.look_at_outside(tensor, sys._getframe(1), "torch.from_numpy")
+                except Exception as error:  # the user's training must go on
+                    watcher.tracer.give_up(error)
+            return tensor
+
+        self._wrap(torch, "from_numpy", from_numpy)
+
+    def _wrap_threads(self) -> None:
+        original = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+        @functools.wraps(original)
+        def bootstrap(self_: Any) -> Any:
+            if self.tracer.has_failed or not self._undo:
+                return original(self_)
+            watcher = self._local.watcher = Watcher(self.tracer)
+            with watcher:
+                return original(self_)
+
+        self._wrap(threading.Thread, "_bootstrap_inner", bootstrap)
+
+
+def _unwrapped(function: Any) -> Any:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function

@@ -1,0 +1,202 @@
+"""Bad values and where they came from: one event per op whose result was bad, linked to the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from anomprof.sites import StorageReference, storage_key
+from anomprof.tracing.calls import Place
+from anomprof.tracing.contents import Contents, is_finite
+from anomprof.tracing.steps import Moment
+
+_MOST_ORIGINS = 4  # kept per event: a value that many faults flow into names the first ones
+_MOST_LINKS = 64  # length of a chain
+
+
+@dataclass(slots=True, eq=False)
+class NodeSite:
+    """An autograd node that was running, and the forward op that had made it.
+
+    Attributes:
+        name: As ``SqrtBackward0``.
+        number: Its sequence number: what tells two nodes of one name apart.
+        op: The forward op; "" where it is not known.
+        place: Where that op ran; None where it is not known.
+    """
+
+    name: str
+    number: int
+    op: str
+    place: Place | None
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """One op whose result was bad.
+
+    Attributes:
+        order: Counts all events: what came first.
+        phase: ``forward``, ``backward``, ``optimizer``, ``input``.
+        op: As ``aten::sqrt``.
+        place: Line and module; in backward those of the Python code that ran there, if any did.
+        nan, inf: What the result held.
+        node: The running autograd node, in backward.
+        from_python: Whether, in backward, Python code ran the op: a hook, a custom function, a recomputation.
+        in_library: Whether that Python code is a library's.
+        is_literal: Whether the code wrote this value on purpose (a mask of -inf) or it only follows from one.
+        is_outside: Whether the value came from outside: no op that was seen made it.
+        is_uninitialised: Whether it is memory that nobody had filled.
+        parent: The event whose value explains this one; None for an origin.
+        origins: The events that began it, the earliest first; itself for an origin.
+        first: For an origin inside one autograd node, its first op that was bad.
+        owners: Parameters that were written, or to which the written state belongs.
+        message: What else there is to say.
+        depth: Length of the chain from the origin.
+    """
+
+    order: int
+    moment: Moment
+    phase: str
+    op: str
+    place: Place
+    nan: bool
+    inf: bool
+    inputs: tuple[Contents, ...] = ()
+    outputs: tuple[Contents, ...] = ()
+    node: NodeSite | None = None
+    from_python: bool = False
+    in_library: bool = False
+    is_literal: bool = False
+    is_outside: bool = False
+    is_uninitialised: bool = False
+    is_compiled: bool = False
+    parent: Event | None = None
+    origins: tuple[Event, ...] = ()
+    first: Event | None = None
+    owners: tuple[Any, ...] = ()
+    message: str = ""
+    depth: int = 0
+
+    @property
+    def kind(self) -> str:
+        """``nan`` or ``inf``: what the result's first kind of bad value is.
+
+        NaN, where the result holds both.
+        """
+        return "nan" if self.nan else "inf"
+
+    @property
+    def is_all_literal(self) -> bool:
+        """Whether nothing but values that the code wrote on purpose began it."""
+        return all(origin.is_literal for origin in self.origins)
+
+    def path(self) -> list[Event]:
+        """Returns the events from the origin to this one."""
+        events = [self]
+        while events[-1].parent is not None and len(events) < _MOST_LINKS:
+            events.append(events[-1].parent)
+        return events[::-1]
+
+
+@dataclass(slots=True)
+class Mark:
+    """What is known to be bad in one piece of memory.
+
+    Attributes:
+        nan, inf: The last event that wrote such a value there.
+        absorbed: An event whose bad value an op turned into the finite one that is there.
+    """
+
+    reference: StorageReference
+    nan: Event | None = None
+    inf: Event | None = None
+    absorbed: Event | None = None
+
+    def event(self, is_nan: bool) -> Event | None:
+        """Returns the event that explains a NaN or an Inf, the other kind's where there is none."""
+        return (self.nan or self.inf) if is_nan else (self.inf or self.nan)
+
+
+class Marks:
+    """All memory that is known to hold bad values."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[int, Mark] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.by_key)
+
+    def of(self, tensor: torch.Tensor) -> Mark | None:
+        """Returns what is known of a tensor's memory."""
+        if not self.by_key:
+            return None
+        try:
+            return self.by_key.get(storage_key(tensor))
+        except (RuntimeError, NotImplementedError):  # sparse tensors have no one storage
+            return None
+
+    def add(self, tensor: torch.Tensor, event: Event, *, nan: bool, inf: bool) -> None:
+        """Notes that an event left a bad value in a tensor."""
+        mark = self._mark(tensor)
+        if mark is None:
+            return
+        if nan:
+            mark.nan = event
+        if inf:
+            mark.inf = event
+
+    def absorb(self, tensor: torch.Tensor, event: Event) -> None:
+        """Notes that a tensor's finite value was made of a bad one."""
+        mark = self._mark(tensor)
+        if mark is not None and mark.nan is None and mark.inf is None:
+            mark.absorbed = event
+
+    def clear(self, tensor: torch.Tensor) -> None:
+        """Notes that a tensor was overwritten with finite values, if its memory holds nothing bad now."""
+        try:
+            key = storage_key(tensor)
+            if key not in self.by_key:
+                return
+            storage = tensor.untyped_storage()
+            if tensor.nbytes >= storage.nbytes() or is_finite(_all_of(tensor)):
+                del self.by_key[key]
+        except (RuntimeError, NotImplementedError):
+            return
+
+    def forget_freed(self) -> None:
+        """Drops what is known of memory that is no longer in use."""
+        for key in [key for key, mark in self.by_key.items() if mark.reference.is_freed]:
+            del self.by_key[key]
+
+    def events(self) -> Iterator[Event]:
+        """Yields every event that explains something that is still bad."""
+        for mark in self.by_key.values():
+            for event in (mark.nan, mark.inf, mark.absorbed):
+                if event is not None:
+                    yield event
+
+    def _mark(self, tensor: torch.Tensor) -> Mark | None:
+        try:
+            key = storage_key(tensor)
+        except (RuntimeError, NotImplementedError):
+            return None
+        mark = self.by_key.get(key)
+        if mark is None:
+            mark = self.by_key[key] = Mark(StorageReference(tensor))
+        return mark
+
+
+def _all_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns all elements of a tensor's memory."""
+    count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return torch.as_strided(tensor.detach(), (count,), (1,), 0)
+
+
+def merged(events: list[Event]) -> tuple[Event, ...]:
+    """Returns the origins of several events, the earliest first."""
+    found = {id(origin): origin for event in events for origin in event.origins}
+    return tuple(sorted(found.values(), key=lambda origin: origin.order)[:_MOST_ORIGINS])

@@ -1,0 +1,179 @@
+"""Turns events into findings: names, lines, the chain from origin to symptom, and what to do."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from anomprof.advice import advise
+from anomprof.findings import Finding, Frame, Link
+from anomprof.tracing.calls import Place, parameter_name, qualified_name
+from anomprof.tracing.events import Event
+from anomprof.tracing.frames import Point, describe
+from anomprof.tracing.loops import depth_of
+from anomprof.tracing.steps import Moment, Steps
+
+_NO_FRAME = Frame("", 0, "", "")
+
+
+class Narrator:
+    """Writes findings.
+
+    Attributes:
+        rank: Of a distributed run.
+        step_lines: Where each optimizer's step was last called, by the order in which they first stepped.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._folder = str(Path.cwd())
+        self.rank = int(os.environ.get("RANK", "0") or 0)
+        self._names: dict[int, tuple[Any, str]] = {}
+        self.step_lines: dict[int, Point] = {}
+
+    def finding(self, origin: Event, event: Event, symptom: str) -> Finding:
+        """Returns the finding of an origin that was noticed through ``event``."""
+        node = origin.node
+        is_node = node is not None and not origin.from_python
+        backward_op = (origin.first or origin).op if origin.phase == "backward" else None
+        op = node.op if is_node and node is not None and node.op else origin.op
+        if origin.phase == "backward" and not is_node and node is not None:
+            op = origin.op
+        frames = self.frames(origin.place)
+        here = frames[0] if frames else _NO_FRAME
+        names = {"parameter", "optimizer state", "buffer"}
+        if symptom in names and event.owners:
+            owner = event.owners[0]()
+            symptom = f"{symptom} {self.tensor_name(owner)}" if owner is not None else symptom
+            symptom = symptom.replace("optimizer state ", "optimizer state of ")
+        first = origin.first or origin
+        inputs = tuple(held.summary() for held in first.inputs)
+        outputs = tuple(held.summary() for held in origin.outputs)
+        module = self.module_of(origin)
+        kind = first.kind
+        shown_node = node.name if node is not None and origin.phase == "backward" else None
+        return Finding(
+            kind=kind,
+            phase=origin.phase,
+            step=self.step_of(origin.moment, is_input=origin.phase in ("input", "forward")),
+            rank=self.rank,
+            op=op,
+            node=shown_node,
+            backward_op=backward_op,
+            module=module,
+            file=here.file,
+            line=here.line,
+            function=here.function,
+            code=here.code,
+            confidence=self._confidence(origin, here),
+            inputs=inputs,
+            outputs=outputs,
+            callers=tuple(frames[1:]),
+            chain=tuple(self._chain(origin, event)),
+            symptom=symptom,
+            advice=advise(
+                kind,
+                origin.phase,
+                op,
+                shown_node,
+                inputs=inputs,
+                outputs=outputs,
+                module=module,
+                symptom=symptom,
+                code=here.code,
+                message=origin.message,
+                by_hand=origin.from_python,
+            ),
+            message=origin.message,
+        )
+
+    def repeated(self, finding: Finding, event: Event) -> Finding:
+        """Returns a finding that has happened once more."""
+        step = self.step_of(event.moment)
+        last = finding.step if finding.last_step is None else finding.last_step
+        if step <= last:
+            return finding
+        return replace(finding, occurrences=finding.occurrences + 1, last_step=step)
+
+    def step_of(self, moment: Moment, *, is_input: bool = False) -> int:
+        """Returns the user's step at a moment."""
+        if is_input and moment.gap == "step":
+            moment = replace(moment, gap="")
+        return moment.step(self._steps.optimizers_made(), self._levels())
+
+    def frames(self, place: Place) -> list[Frame]:
+        """Returns the user's frames of a place, innermost first."""
+        return [describe(point, self._folder) for point in place.all_points()]
+
+    def frame(self, point: Point) -> Frame:
+        """Returns file, line, function and source of a point."""
+        return describe(point, self._folder)
+
+    def module_of(self, event: Event) -> str:
+        """Returns the module of an event: where it ran, or whose parameter it wrote."""
+        if event.owners:
+            owner = event.owners[0]()
+            if owner is not None:
+                return parameter_name(owner)[1]
+        module = event.place.module()
+        if module is None and event.from_python and event.node is not None and event.node.place is not None:
+            module = (
+                event.node.place.module()
+            )  # a hook, or a custom backward: the module whose node it serves
+        return "" if module is None else self.module_name(module)
+
+    def module_name(self, module: nn.Module) -> str:
+        """Returns a module's name below its root."""
+        if type(module).__module__ == "torch.nn.modules.loss":
+            return ""  # loss code, whether it is called as a function or kept as a module
+        known = self._names.get(id(module))
+        if known is not None and known[0]() is module:
+            return known[1]
+        import weakref
+
+        name = qualified_name(module)
+        self._names[id(module)] = (weakref.ref(module), name)
+        return name
+
+    def tensor_name(self, tensor: torch.Tensor) -> str:
+        """Returns the name of a parameter, or its shape where it has none."""
+        name, _ = parameter_name(tensor)
+        return name or f"a tensor of shape {list(tensor.shape)}"
+
+    def _levels(self) -> tuple[int, ...]:
+        if len(self.step_lines) < 2:
+            return ()
+        return tuple(depth_of(self.step_lines[number]) for number in sorted(self.step_lines))
+
+    def _confidence(self, origin: Event, here: Frame) -> str:
+        if origin.is_outside and origin.phase == "backward":
+            return "unknown"
+        if not here.line:
+            return "unknown"
+        if origin.node is not None and not origin.from_python and not origin.node.op:
+            return "module"
+        return "exact"
+
+    def _chain(self, origin: Event, event: Event) -> list[Link]:
+        path = event.path()
+        if origin not in path:
+            path = [origin, *path[-1:]] if path else [origin]
+        path = path[path.index(origin) :]
+        links = []
+        for step in path:
+            frames = [self.frame(point) for point in step.place.all_points()[:1]]
+            here = frames[0] if frames else _NO_FRAME
+            op = step.op
+            links.append(
+                Link(op, step.phase, self._module_quickly(step), here.file, here.line, here.code, step.kind)
+            )
+        return links
+
+    def _module_quickly(self, event: Event) -> str:
+        module = event.place.module()
+        return "" if module is None else self.module_name(module)

@@ -1,0 +1,164 @@
+"""What a training step is in somebody else's script: from one optimizer step to the next."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_MOST_STEPS_KEPT = 64  # of the pattern in which several optimizers take turns
+
+
+@dataclass(slots=True, frozen=True)
+class Moment:
+    """How far the training was when something happened.
+
+    Attributes:
+        counts: Steps that each optimizer had taken, by the order in which they first stepped.
+        backwards: Calls of backward that had ended.
+        gradients: Calls of ``torch.autograd.grad`` that had ended.
+        gap: ``"backward"`` between a backward and the optimizer's step, ``"step"`` between that and the next
+            forward, "" elsewhere.
+        pattern: The optimizers' last steps, by the same order.
+    """
+
+    counts: tuple[int, ...]
+    backwards: int
+    gradients: int
+    gap: str
+    pattern: tuple[int, ...]
+
+    def step(self, optimizers_made: int, levels: tuple[int, ...] = ()) -> int:
+        """Returns the user's training step, counted from 0.
+
+        Args:
+            optimizers_made: How many optimizers the script has made, stepped or not.
+            levels: How deeply the line that steps each optimizer is nested in loops.
+        """
+        if not self.counts:
+            if optimizers_made:  # none has stepped yet: several backwards belong to its first step
+                return 0
+            done = self.backwards or self.gradients
+            return max(0, done - (self.gap != "" and done > 0))
+        if len(self.counts) == 1 and optimizers_made <= 1:
+            return max(0, self.counts[0] - (self.gap == "step"))
+        if len(levels) == len(self.counts) and len(set(levels)) > 1:
+            outer = levels.index(min(levels))  # an inner loop trains one, the outer loop is the user's
+            return max(0, self.counts[outer] - (self.gap == "step" and self.pattern[-1:] == (outer,)))
+        return max(0, self.counts[0] - self._is_within_cycle(optimizers_made))
+
+    def _is_within_cycle(self, optimizers_made: int) -> bool:
+        """Whether the first optimizer has stepped in this iteration, and others are still to do so."""
+        if self.gap == "step":
+            return True
+        if not self.counts[0]:
+            return False
+        for other in range(1, max(len(self.counts), optimizers_made)):
+            steps = [index for index, who in enumerate(self.pattern) if who == other]
+            leads = [sum(1 for who in self.pattern[:index] if who == 0) for index in steps]
+            now = sum(1 for who in self.pattern if who == 0)
+            if not leads:
+                if len(self.counts) <= other and self.counts[0] == 1 and len(self.counts) < optimizers_made:
+                    return True
+                continue
+            period = leads[-1] - leads[-2] if len(leads) > 1 else 1
+            if now == leads[-1] + max(period, 1):
+                return True
+        return False
+
+
+class Steps:
+    """Counts the steps of a run."""
+
+    def __init__(self) -> None:
+        self._order: dict[int, int] = {}
+        self._counts: list[int] = []
+        self._pattern: list[int] = []
+        self._optimizers: list[weakref.ref[Any]] = []
+        self._backwards = 0
+        self._gradients = 0
+        self._backwards_unused = 0
+        self._moment: Moment | None = None
+        self.gap = ""
+
+    def now(self) -> Moment:
+        """Returns the present moment."""
+        if self._moment is None or self._moment.gap != self.gap:
+            self._moment = Moment(
+                tuple(self._counts), self._backwards, self._gradients, self.gap, tuple(self._pattern)
+            )
+        return self._moment
+
+    def begin_forward(self) -> None:
+        """A forward pass begins, or data for it is fetched."""
+        self.gap = ""
+
+    def end_backward(self, *, accumulates: bool) -> None:
+        """The autograd engine has ended a run.
+
+        Args:
+            accumulates: Whether it left gradients in the leaves, as ``backward`` does and ``grad`` does not.
+        """
+        if accumulates:
+            self._backwards += 1
+            self._backwards_unused += 1
+        else:
+            self._gradients += 1
+        self.gap = "backward"
+        self._moment = None
+
+    def clear_gradients(self) -> None:
+        """Gradients are dropped: if no step has used them, the loop has left its update out.
+
+        With several optimizers the gradients may have been another one's by-product.
+        """
+        if self._backwards_unused and len(self._counts) == 1 and self.optimizers_made() == 1:
+            self._counts[0] += 1
+            self._moment = None
+        self._backwards_unused = 0
+
+    def end_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer has taken its step, or a GradScaler has skipped it."""
+        number = self.number_of(optimizer)
+        self._counts[number] += 1
+        self._backwards_unused = 0
+        self._pattern = [*self._pattern, number][-_MOST_STEPS_KEPT:]
+        self.gap = "step"
+        self._moment = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was trained yet."""
+        return bool(self._counts or self._backwards or self._gradients)
+
+    def count(self) -> int:
+        """Returns how many steps were taken: those of the optimizer that stepped most."""
+        return max(self._counts, default=self._backwards)
+
+    def optimizers_made(self) -> int:
+        """Returns how many optimizers the script has made."""
+        import gc
+
+        made = sum(
+            1 for thing in gc.get_objects() if type(thing) is not weakref.ProxyType and _is_optimizer(thing)
+        )
+        return max(made, len(self._counts))
+
+    def taken_by(self, optimizer: torch.optim.Optimizer) -> int:
+        """Returns how many steps one optimizer has taken."""
+        return self._counts[self.number_of(optimizer)]
+
+    def number_of(self, optimizer: torch.optim.Optimizer) -> int:
+        """Returns which optimizer it is, in the order in which they first stepped."""
+        number = self._order.get(id(optimizer))
+        if number is None or self._optimizers[number]() is not optimizer:
+            number = self._order[id(optimizer)] = len(self._counts)
+            self._counts.append(0)
+            self._optimizers.append(weakref.ref(optimizer))
+        return number
+
+
+def _is_optimizer(thing: object) -> bool:
+    return issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in getattr(thing, "__dict__", {})

@@ -1,0 +1,515 @@
+"""Follows bad values: what made each, and what it harms."""
+
+from __future__ import annotations
+
+import traceback
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from anomprof.findings import Finding, Note
+from anomprof.sites import ENGINE_CODE, current_node, inside_transforms, op_name, without_transforms
+from anomprof.tracing import arrivals, mistakes
+from anomprof.tracing.absorption import absorb
+from anomprof.tracing.backward import BackwardRun, leaves_below
+from anomprof.tracing.calls import NOWHERE, ModuleCall, ModuleReferences, Place
+from anomprof.tracing.contents import Contents, tensors_in
+from anomprof.tracing.events import Event, Marks, NodeSite
+from anomprof.tracing.explanation import Explanation, Operand, bad_numbers, is_additive_mask
+from anomprof.tracing.frames import FrameReader, Point
+from anomprof.tracing.looks import Looks, is_number
+from anomprof.tracing.narrator import Narrator
+from anomprof.tracing.ops import OpKind
+from anomprof.tracing.outputs import Outputs
+from anomprof.tracing.scaling import LossScaling
+from anomprof.tracing.stakes import Stakes
+from anomprof.tracing.steps import Steps
+from anomprof.tracing.watcher import Watcher
+
+_MOST_FINDINGS = 20
+_MOST_WRITES = 20_000  # in-place writes remembered, to name the one that autograd objects to
+_COMPILED_CALL = "compile_wrapper"  # the function of torch.compile that calls what was compiled
+
+
+class Tracer:
+    """What is known of one run.
+
+    Args:
+        on_finding: Called with each new finding the moment it is made.
+        on_trouble: Called with one sentence when something fails in the trace itself.
+        boundaries: Code of ours at which reading the user's frames stops.
+        own_code: Folders of installed packages whose code counts as the user's.
+
+    Attributes:
+        rests: Lets ops pass unseen: the model is bad already, and all that follows is a consequence.
+        has_failed: Rests for good.
+    """
+
+    def __init__(
+        self,
+        on_finding: Callable[[Finding], None],
+        on_trouble: Callable[[str], None],
+        boundaries: tuple[Any, ...],
+        own_code: tuple[str, ...] = (),
+    ) -> None:
+        self.frames = FrameReader(boundaries, ENGINE_CODE, own_code)
+        self.marks = Marks()
+        self.steps = Steps()
+        self.stakes = Stakes()
+        self.looks = Looks()
+        self.outputs = Outputs()
+        self.references = ModuleReferences()
+        self.scaling = LossScaling()
+        self.narrator = Narrator(self.steps)
+        self.explanation = Explanation(self._unseen_operand)
+        self.rests = False
+        self.has_failed = False
+        self.writes: deque[mistakes.Write] = deque(maxlen=_MOST_WRITES)
+        self.findings: dict[Any, Finding] = {}
+        self.notes: dict[str, Note] = {}
+        self._on_finding = on_finding
+        self._on_trouble = on_trouble
+        self._order = 0
+        self._sick: weakref.ref[torch.Tensor] | None = None
+
+    # Ops --------------------------------------------------------------------------------------
+
+    def written(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, frame: Any) -> None:
+        """Remembers an in-place write: autograd may object to it later."""
+        stepping = watcher.stepping
+        if stepping and stepping[-1].is_from_library:
+            points = stepping[-1].points
+        else:
+            points = self.frames.read(frame)
+        phase = "backward" if watcher.runs else "optimizer" if self.steps.gap else "forward"
+        for tensor in kind.written(args, kwargs or {}):
+            if isinstance(tensor, torch.Tensor) and not tensor.is_inference():
+                version = tensor._version + 1  # it is counted up after the op
+                self.writes.append(
+                    mistakes.Write(
+                        version,
+                        tensor.shape,
+                        kind.name,
+                        points,
+                        watcher.call,
+                        phase,
+                        self.steps.now(),
+                        weakref.ref(tensor),
+                    )
+                )
+
+    def found_bad(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, out: Any, frame: Any) -> None:
+        """An op has made or written something that may be bad."""
+        kwargs = kwargs or {}
+        written = [t for t in kind.written(args, kwargs) if isinstance(t, torch.Tensor)]
+        made = written + [t for t in tensors_in(out) if not _is_among(t, written)]
+        bad = [(t, held) for t in made if is_number(t) and (held := self.looks.thorough(t)) and held.is_bad]
+        if not bad:  # the sum overflowed, the values did not
+            if self.marks:
+                self.found_finite(watcher, kind, args, kwargs, out)
+            return
+        operands = self._operands(kind, args, kwargs, written)
+        event = self._event(watcher, kind, operands, bad, written, frame)
+        self.explanation.explain(event, operands, bad_numbers(args, kwargs), [held for _, held in bad])
+        event.is_uninitialised = kind.is_uninitialised
+        self.explanation.remember(event, watcher.number - 1)
+        for tensor, held in bad:
+            self.marks.add(tensor, event, nan=held.nan > 0, inf=held.inf > 0)
+        for tensor in written:
+            if not any(tensor is t for t, _ in bad):
+                self.marks.clear(tensor)
+        if watcher.runs:
+            watcher.runs[-1].events.append(event)
+        elif watcher.call is None:
+            for origin, symptom in self.outputs.used(operands):
+                self.harm(origin, symptom)
+        self._check_written(watcher, event, [t for t, _ in bad if _is_among(t, written)])
+
+    def found_finite(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, out: Any) -> None:
+        """An op's result is finite, though bad values are about: what it overwrote, absorbed or read."""
+        kwargs = kwargs or {}
+        marked = [(t, mark) for t in tensors_in((args, kwargs)) if (mark := self.marks.of(t)) is not None]
+        if not marked:
+            return
+        written = [t for t in kind.written(args, kwargs) if isinstance(t, torch.Tensor)]
+        if self.steps.gap and not watcher.is_in_backward and not kind.is_view:
+            zeroed = absorb(self.marks, marked, written, written or list(tensors_in(out)))
+            if zeroed is not None:
+                self.harm(zeroed, "update, which it turns into zeros")
+        for tensor in written:
+            mark = self.marks.of(tensor)
+            if mark is not None and mark.absorbed is None:
+                self.marks.clear(tensor)
+        if kind.name == "aten::_local_scalar_dense":
+            tensor, mark = marked[0]
+            held = self.looks.if_bad(tensor)
+            event = mark.event(held.nan > 0) if held is not None else None
+            if event is not None:
+                self.explanation.note_read(event)
+                for origin, symptom in self.outputs.used([(tensor, held, mark)]):
+                    self.harm(origin, symptom)
+
+    def give_up(self, error: Exception) -> None:
+        """Switches the trace off after a fault of its own."""
+        self.rests = self.has_failed = True
+        line = traceback.extract_tb(error.__traceback__)[-1]
+        self._on_trouble(
+            f"the trace failed ({type(error).__name__}: {error}, {line.name}:{line.lineno}) and is off; "
+            "your script goes on"
+        )
+
+    # Modules and data -------------------------------------------------------------------------
+
+    def enter_root(self, watcher: Watcher, module: nn.Module, inputs: Any, call: ModuleCall) -> None:
+        """A module is called that no other module called."""
+        if watcher.is_in_backward:
+            return
+        if self.rests:
+            self._wake_if_healed()
+            if self.rests:
+                return
+        if next(module.parameters(), None) is not None:  # others compute losses and metrics
+            self.steps.begin_forward()
+            if not inside_transforms():
+                self._look_at_inputs(inputs, call)
+            if module not in self.stakes.roots:
+                self.stakes.roots.add(module)
+                arrivals.look_at_state(self, module, call)
+        self.marks.forget_freed()
+
+    def leave_root(self, watcher: Watcher, module: nn.Module, out: Any) -> None:
+        """A module that no other module called has returned: in evaluation, what it returns matters."""
+        if self.rests or watcher.is_in_backward or next(module.parameters(), None) is None:
+            return
+        for tensor in tensors_in(out):
+            if tensor.requires_grad or not is_number(tensor):
+                continue
+            plain = without_transforms(tensor)
+            mark = self.marks.of(plain)
+            held = self.looks.if_bad(plain) if mark is not None else None
+            event = mark.event(held.nan > 0) if mark is not None and held is not None else None
+            if event is None or held is None or event.is_all_literal:
+                continue
+            symptom = f"output of {self.narrator.module_name(module)} in evaluation"
+            if isinstance(out, torch.Tensor) and held.nan + held.inf == held.numel:
+                self.harm(event, symptom)
+            else:  # some of it may be meant to be dropped
+                self.outputs.add(event, symptom)
+
+    def look_at_batch(self, batch: Any, points: tuple[Point, ...]) -> None:
+        """A data loader has delivered a batch that its workers made."""
+        for tensor in tensors_in(batch):
+            if is_number(tensor) and (held := self.looks.if_bad(tensor)) is not None:
+                self.outside_event(
+                    tensor, held, Place(points, None), "DataLoader", arrivals.bad_samples(tensor)
+                )
+
+    def look_at_outside(self, tensor: torch.Tensor, frame: Any, op: str) -> None:
+        """A tensor was made of memory that is not torch's."""
+        if is_number(tensor) and (held := self.looks.if_bad(tensor)) is not None:
+            self.outside_event(tensor, held, Place(self.frames.read(frame), None), op)
+
+    def outside_event(
+        self,
+        tensor: torch.Tensor,
+        held: Contents,
+        place: Place,
+        op: str,
+        message: str = "",
+        phase: str = "input",
+    ) -> Event:
+        """Makes the event of a bad value that comes from outside, and marks its memory."""
+        event = self._bare_event(phase, op, place, held.nan > 0, held.inf > 0)
+        event.outputs = (held,)
+        event.is_outside, event.message = True, message
+        event.is_literal = not held.nan and not held.plus_inf and is_additive_mask(tensor)
+        event.origins = (event,)
+        self.marks.add(tensor, event, nan=held.nan > 0, inf=held.inf > 0)
+        return event
+
+    def _look_at_inputs(self, inputs: Any, call: ModuleCall) -> None:
+        for tensor in tensors_in(inputs):
+            if is_number(tensor) and not tensor.requires_grad and self.marks.of(tensor) is None:
+                held = self.looks.if_bad(tensor)
+                if held is not None:
+                    self.outside_event(
+                        tensor, held, Place(call.points, None), "input", arrivals.bad_samples(tensor)
+                    )
+
+    def _unseen_operand(self, tensor: torch.Tensor, held: Contents, event: Event, op: str) -> Event:
+        return self.outside_event(tensor, held, event.place, op)
+
+    # The autograd engine ----------------------------------------------------------------------
+
+    def begin_backward(self, watcher: Watcher, run: BackwardRun, roots: tuple[torch.Tensor, ...]) -> None:
+        """The engine is about to run: what it starts from is the loss."""
+        if self.rests:
+            self._wake_if_healed()
+            return
+        if inside_transforms() or watcher.runs[:-1]:
+            return
+        for root in roots:
+            held = self.looks.if_bad(root) if isinstance(root, torch.Tensor) and is_number(root) else None
+            if held is None:
+                continue
+            mark = self.marks.of(root)
+            event = mark.event(held.nan > 0) if mark is not None else None
+            if event is None:
+                event = self.outside_event(root, held, run.place, "", phase="forward")
+            self.harm(event, "loss", literal_counts=True)
+
+    def end_backward(self, watcher: Watcher, run: BackwardRun, result: Any, inputs: Any) -> None:
+        """The engine has run: what it left are gradients."""
+        is_nested = bool(watcher.runs)
+        if is_nested:
+            watcher.runs[-1].events.extend(run.events)
+        else:
+            self.steps.end_backward(accumulates=run.accumulates)
+        if self.rests or not run.events or inside_transforms():
+            return
+        if run.accumulates:
+            gradients = [(leaf, leaf.grad) for leaf in leaves_below(run.roots)]
+        else:
+            gradients = [
+                pair
+                for pair in zip(inputs or (), result or (), strict=False)
+                if isinstance(pair[0], nn.Parameter)
+            ]
+        for leaf, gradient in gradients:
+            if gradient is not None and (held := self.looks.if_bad(gradient)) is not None:
+                self._harm_gradient(leaf, gradient, held, run)
+        if not is_nested:
+            self.marks.forget_freed()
+
+    def fail_backward(self, watcher: Watcher, run: BackwardRun, error: BaseException) -> None:
+        """The engine has raised."""
+        if watcher.runs or self.has_failed:
+            return
+        self.steps.end_backward(accumulates=run.accumulates)
+        if "returned nan values" in str(error):  # anomaly mode's own error
+            events = [event for event in run.events if not event.is_all_literal]
+            if events:
+                self.harm(events[-1], "the script's own anomaly mode, which raised")
+            return
+        finding = mistakes.explain(self, watcher, run, str(error))
+        if finding is not None:
+            self.keep(finding)
+
+    def _harm_gradient(
+        self, leaf: torch.Tensor, gradient: torch.Tensor, held: Contents, run: BackwardRun
+    ) -> None:
+        mark = self.marks.of(gradient)
+        event = mark.event(held.nan > 0) if mark is not None else None
+        if event is None:
+            event = ([event for event in run.events if not event.is_all_literal] or run.events)[-1]
+        for origin in event.origins:
+            is_hook = origin.from_python and not origin.in_library and origin.place.call is None
+            if (
+                is_hook
+                and not origin.owners
+                and origin.node is not None
+                and "AccumulateGrad" in origin.node.name
+            ):
+                origin.owners = (weakref.ref(leaf),)  # the hook of a parameter
+        symptom = f"gradient of {self.narrator.tensor_name(leaf)}"
+        if self.scaling.is_scaled:
+            self.scaling.hold(event, symptom)
+        else:
+            self.harm(event, symptom, literal_counts=True)
+
+    # Optimizers -------------------------------------------------------------------------------
+
+    def end_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer has taken its step."""
+        self.steps.end_step(optimizer)
+        self.stakes.add_optimizer(optimizer)
+        if not self.rests:
+            self.marks.forget_freed()
+            if self._sick is not None:
+                self.rests = not self._is_healed()
+
+    def end_scaled_step(self, optimizer: torch.optim.Optimizer, *, was_skipped: bool, scale: float) -> None:
+        """A GradScaler has let an optimizer step, or has skipped it."""
+        if was_skipped:
+            self.note(
+                f"GradScaler skipped the update (scale {scale:g})", self.narrator.step_of(self.steps.now())
+            )
+            self.steps.end_step(optimizer)
+        for event, symptom in self.scaling.skip(scale) if was_skipped else self.scaling.let_through():
+            self.harm(event, symptom)
+
+    # Harm -------------------------------------------------------------------------------------
+
+    def harm(self, event: Event, symptom: str, *, literal_counts: bool = False) -> None:
+        """A bad value has reached something that matters: its origins become findings.
+
+        Args:
+            event: What left it there.
+            symptom: What was harmed.
+            literal_counts: Whether a value that the code wrote on purpose is an origin where there is no other.
+        """
+        origins = [origin for origin in event.origins if not origin.is_literal]
+        if not origins and literal_counts:
+            origins = list(event.origins)
+        for origin in origins:
+            if origin.phase == "forward" and event.phase == "optimizer" and origin.moment is event.moment:
+                origin.phase = "optimizer"  # what it computed went into an update, not into a forward pass
+            if origin.is_uninitialised and origin.phase == "forward":
+                origin.phase = "input"
+            self._report(origin, event, symptom)
+
+    def note(self, what: str, step: int | None) -> None:
+        """Keeps something worth knowing."""
+        known = self.notes.get(what)
+        self.notes[what] = Note(what, step, 1) if known is None else Note(what, known.step, known.times + 1)
+
+    def finish(self) -> None:
+        """Draws the conclusions that only the end allows."""
+        if not self.has_failed:
+            for event, symptom in [*self.scaling.finish(), *self.outputs.unused()]:
+                self.harm(event, symptom)
+
+    def _check_written(self, watcher: Watcher, event: Event, tensors: list[torch.Tensor]) -> None:
+        """A bad value was written into a tensor: a parameter, a buffer, the state of an optimizer?"""
+        if event.is_all_literal or watcher.is_in_backward:
+            return
+        module = watcher.call.module() if watcher.call is not None else None
+        for tensor in tensors:
+            parameter = self.stakes.parameter(tensor)
+            if parameter is not None:
+                if self.steps.has_begun or self.stakes.roots:
+                    self.harm(event, "parameter")
+                    self._sick = weakref.ref(parameter)
+            elif watcher.stepping and self.stakes.state_owners(watcher.stepping[-1].optimizer, [tensor]):
+                self.harm(event, "optimizer state")
+            elif (buffer := self.stakes.buffer(tensor, module)) is not None:
+                self.harm(event, f"buffer {self.narrator.tensor_name(buffer)}")
+
+    def _wake_if_healed(self) -> None:
+        if not self.has_failed and self._is_healed():
+            self.rests, self._sick = False, None
+
+    def _is_healed(self) -> bool:
+        tensor = self._sick() if self._sick is not None else None
+        return tensor is None or self.looks.if_bad(tensor) is None
+
+    # Events -----------------------------------------------------------------------------------
+
+    def _operands(
+        self, kind: OpKind, args: Any, kwargs: dict[str, Any], written: list[torch.Tensor]
+    ) -> list[Operand]:
+        operands: list[Operand] = []
+        for tensor in tensors_in((args, kwargs)):
+            if not is_number(tensor):
+                continue
+            is_written = _is_among(tensor, written)
+            if is_written and kind.overwrites:
+                continue
+            held = None if is_written else self.looks.thorough(tensor)
+            operands.append((tensor, held, self.marks.of(tensor)))
+        return operands
+
+    def _event(
+        self,
+        watcher: Watcher,
+        kind: OpKind,
+        operands: list[Operand],
+        bad: list[tuple[torch.Tensor, Contents]],
+        written: list[torch.Tensor],
+        frame: Any,
+    ) -> Event:
+        phase = self._phase(watcher, kind, operands, written)
+        nan, inf = any(held.nan for _, held in bad), any(held.inf for _, held in bad)
+        event = self._bare_event(phase, kind.name, NOWHERE, nan, inf)
+        if phase == "backward":
+            self._place_in_backward(event, watcher, frame)
+        else:
+            event.place = Place(self.frames.read(frame), watcher.call)
+            event.is_compiled = _is_compiled(frame)
+        event.outputs = tuple(held for _, held in bad[:4])
+        event.inputs = tuple(held for _, held, _ in operands[:6] if held is not None)
+        if phase == "optimizer":
+            owners = [parameter for t, _ in bad if (parameter := self.stakes.parameter(t)) is not None]
+            event.owners = tuple(weakref.ref(owner) for owner in owners[:8])
+            if not owners and watcher.stepping:
+                event.owners = self.stakes.state_owners(watcher.stepping[-1].optimizer, [t for t, _ in bad])
+        return event
+
+    def _place_in_backward(self, event: Event, watcher: Watcher, frame: Any) -> None:
+        has_python, points = self.frames.read_in_engine(frame)
+        running = current_node()
+        node: NodeSite | None = watcher.sites.node_site(running, op_name) if running is not None else None
+        event.node = node
+        started = watcher.runs[0].place if watcher.runs else NOWHERE
+        if points:
+            event.from_python, event.place = True, Place(points, watcher.call)
+        elif node is not None and node.place is not None:
+            event.place = node.place
+        else:
+            # A hook that a library has set, or a node that no forward op made: the line that ran backward.
+            event.from_python = event.in_library = has_python
+            event.place = Place(started.points, None)
+
+    def _bare_event(self, phase: str, op: str, place: Place, nan: bool, inf: bool) -> Event:
+        self._order += 1
+        return Event(self._order, self.steps.now(), phase, op, place, nan, inf)
+
+    def _phase(
+        self, watcher: Watcher, kind: OpKind, operands: list[Operand], written: list[torch.Tensor]
+    ) -> str:
+        if watcher.is_in_backward:
+            return "backward"
+        is_arrival = not operands and kind.name in ("aten::set_", "aten::lift_fresh")
+        if watcher.fetching or is_arrival:
+            return "input"
+        gap = self.steps.gap
+        if not gap or watcher.call is not None:
+            return "forward"
+        if torch.is_grad_enabled() and not written and any(tensor.requires_grad for tensor, _, _ in operands):
+            return "forward"
+        if gap == "step" and not watcher.stepping:
+            if not self.stakes.touches([tensor for tensor, _, _ in operands] + written):
+                return "forward"
+        return "optimizer"
+
+    # Findings ---------------------------------------------------------------------------------
+
+    def keep(self, finding: Finding) -> None:
+        """Keeps a finding that was made elsewhere."""
+        self._keep((finding.kind, finding.phase, (finding.file, finding.line)), finding)
+
+    def _report(self, origin: Event, event: Event, symptom: str) -> None:
+        line = origin.place.all_points()[:1]
+        key = (origin.node.op if origin.node else origin.op, origin.phase, str(line))
+        known = self.findings.get(key)
+        if known is not None:
+            self.findings[key] = self.narrator.repeated(known, event)
+            return
+        same_line = [f for k, f in self.findings.items() if k[-1] == key[-1] and f.phase == "forward"]
+        if origin.phase == "backward" and same_line:
+            return  # the line went wrong in forward already: its own backward adds nothing
+        if len(self.findings) >= _MOST_FINDINGS:
+            self.note("more origins than are shown: only the first ones were kept", None)
+            return
+        self._keep(key, self.narrator.finding(origin, event, symptom))
+
+    def _keep(self, key: Any, finding: Finding) -> None:
+        if key not in self.findings:
+            self.findings[key] = finding
+            self._on_finding(finding)
+
+
+def _is_among(tensor: torch.Tensor, tensors: list[torch.Tensor]) -> bool:
+    return any(tensor is other for other in tensors)  # == would compare the elements
+
+
+def _is_compiled(frame: Any) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == _COMPILED_CALL:
+            return True
+        frame = frame.f_back
+    return False

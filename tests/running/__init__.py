@@ -1,0 +1,3 @@
+import pytest
+
+pytest.register_assert_rewrite("tests.running.side_by_side")

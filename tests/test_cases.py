@@ -1,0 +1,156 @@
+"""``anomprof run`` names the origin in every script of tests/cases, and nothing in the healthy ones.
+
+cases/score.py also compares each run with the plain one.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cases.score import Header, Outcome, bare_op, cases, disturbed, judge, read_header, run
+
+
+@pytest.mark.parametrize("path", cases(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_first_finding_is_the_origin(path: Path) -> None:
+    header = read_header(path)
+    watched = run(path, sys.executable, [])
+    assert judge(header, watched.findings) == [], watched.stderr[-2000:]
+    assert watched.status == header.status
+
+
+@pytest.mark.parametrize("path", cases(), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_case_says_what_is_wrong_with_it(path: Path) -> None:
+    header = read_header(path)
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"# case: {path.stem}\n")
+    assert "\n# note: " in text
+    assert len(text.splitlines()) <= 60
+    assert header.healthy == (path.parent.name == "healthy")
+    assert text.count("# <-- origin") == (0 if header.healthy else 1)
+    assert set(header.accepted["kind"]) <= {"none", "nan", "inf", "error"}
+    assert set(header.accepted["phase"]) <= {"forward", "backward", "optimizer", "input", "parameter"}
+    assert header.healthy or (header.accepted["phase"] and header.accepted["step"])
+
+
+FAULTY = Header(
+    {
+        "kind": ["inf"],
+        "phase": ["backward"],
+        "op": ["SqrtBackward0", "aten::sqrt"],
+        "module": ["block.norm", ""],
+        "step": ["2", "3"],
+        "rank": [],
+    },
+    [("train.py", 14), ("train.py", 30)],
+)
+HEALTHY = Header({**{name: [] for name in FAULTY.accepted}, "kind": ["none"]}, [])
+
+
+def findings(**changes: object) -> dict:
+    finding = {
+        "kind": "inf",
+        "phase": "backward",
+        "step": 2,
+        "rank": 0,
+        "op": "aten::sqrt",
+        "node": "SqrtBackward0",
+        "backward_op": "aten::div",
+        "module": "block.norm",
+        "file": "/somewhere/train.py",
+        "line": 14,
+    }
+    return {"verdict": "anomaly", "findings": [{**finding, **changes}]}
+
+
+def test_an_exact_finding_has_no_difference() -> None:
+    assert judge(FAULTY, findings()) == []
+
+
+@pytest.mark.parametrize("changes", [{"step": 3}, {"line": 30}, {"module": ""}, {"op": None}, {"node": None}])
+def test_each_listed_value_is_accepted(changes: dict) -> None:
+    assert judge(FAULTY, findings(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"kind": "nan"}, "kind"),
+        ({"phase": "forward"}, "phase"),
+        ({"module": "block"}, "module"),
+        ({"step": 1}, "step"),
+        ({"step": None}, "step"),
+        ({"line": 15}, "line"),
+        ({"file": "other.py"}, "line"),
+        ({"op": "aten::log", "node": "LogBackward0"}, "op"),
+    ],
+)
+def test_a_difference_is_named(changes: dict, named: str) -> None:
+    (problem,) = judge(FAULTY, findings(**changes))
+    assert problem.startswith(named)
+
+
+def test_only_the_first_finding_counts() -> None:
+    late = {**findings(), "findings": [*findings(step=0)["findings"], *findings()["findings"]]}
+    assert len(judge(FAULTY, late)) == 1
+
+
+def test_a_missed_fault_is_wrong() -> None:
+    assert judge(FAULTY, {"verdict": "clean", "findings": []})
+
+
+def test_a_run_without_findings_file_is_wrong() -> None:
+    assert judge(FAULTY, None)
+    assert judge(HEALTHY, None)
+
+
+def test_a_healthy_case_must_not_be_blamed() -> None:
+    assert judge(HEALTHY, {"verdict": "clean", "findings": []}) == []
+    assert judge(HEALTHY, findings())
+    assert judge(HEALTHY, {"verdict": "anomaly", "findings": []})
+
+
+def test_the_verdict_must_fit_the_finding() -> None:
+    assert judge(FAULTY, {**findings(), "verdict": "clean"})
+
+
+def test_a_field_without_value_is_not_compared() -> None:
+    open_header = Header({**FAULTY.accepted, "op": [], "module": [], "step": []}, [])
+    assert judge(open_header, findings(op="x", node="y", module="z", step=9, line=1)) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["aten::_softmax", "aten._softmax.default", "SoftmaxBackward0", "softmax", "aten::softmax"]
+)
+def test_all_names_of_an_op_are_one(name: str) -> None:
+    assert bare_op(name) == "softmax"
+
+
+def test_names_of_different_ops_stay_different() -> None:
+    assert len({bare_op(name) for name in ("aten::log", "aten::log2", "Log1PBackward0", "aten::exp")}) == 4
+
+
+def test_header_fields_and_marks_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(
+        "# case: train\n# run: python train.py (exit status 1)\n# kind: nan, inf\n# phase: forward\n"
+        "# op:\n# module: a.b, ''\n# step: 4\n# note: long\n#   lines\nx = 1  # <-- origin\n# step: 5\n"
+    )
+    header = read_header(path)
+    assert header.accepted == {
+        "kind": ["nan", "inf"],
+        "phase": ["forward"],
+        "op": [],
+        "module": ["a.b", ""],
+        "step": ["4"],
+        "rank": [],
+    }
+    assert header.lines == [("train.py", 10)]
+    assert header.status == 1
+
+
+def test_another_output_or_status_is_a_disturbance() -> None:
+    plain = Outcome(None, 0, "loss 1\n", "")
+    assert disturbed(Outcome({}, 0, "loss 1\n", "words"), plain) == []
+    assert disturbed(Outcome({}, 0, "loss 2\n", ""), plain)
+    assert disturbed(Outcome({}, 1, "loss 1\n", ""), plain)

@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,17 @@ from anomprof.tracing.calls import ModuleCall, Place
 from anomprof.tracing.frames import LIBRARY, Point
 from anomprof.tracing.tracer import Tracer
 from anomprof.tracing.watcher import Watcher
+
+_attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
+
+
+def _rest_in_child() -> None:
+    """A forked child (a data loader's worker) has inherited the trace: it lets everything pass."""
+    for attachment in list(_attached):
+        attachment.tracer.rests = attachment.tracer.has_failed = True
+
+
+os.register_at_fork(after_in_child=_rest_in_child)
 
 
 @dataclass(slots=True)
@@ -51,7 +63,6 @@ class Attachment:
         )
         self._local = threading.local()
         self._undo: list[Callable[[], None]] = []
-        self._process = os.getpid()
         call = self._module_call(nn.Module.__call__)
         self.tracer = tracer_of((call.__code__,))
         self._wrap(nn.Module, "__call__", call)
@@ -61,11 +72,12 @@ class Attachment:
         self._wrap_scaler()
         self._wrap_loader()
         self._wrap_from_numpy()
+        self._wrap_compile()
         self._wrap_threads()
         self._watcher = Watcher(self.tracer)
         self._local.watcher = self._watcher
         self._watcher.__enter__()
-        os.register_at_fork(after_in_child=self._rest_in_child)
+        _attached.add(self)
 
     def remove(self) -> None:
         """Takes the trace off. What was wrapped by somebody else meanwhile stays wrapped by them."""
@@ -76,6 +88,7 @@ class Attachment:
             undo()
         self._undo.clear()
         self._watcher.__exit__(None, None, None)
+        _attached.discard(self)
 
     @property
     def places_noted(self) -> int:
@@ -103,9 +116,6 @@ class Attachment:
             finding = mistakes.explain_raised(self.tracer, error)
             if finding is not None:
                 self.tracer.keep(finding)
-
-    def _rest_in_child(self) -> None:
-        self.tracer.rests = self.tracer.has_failed = True
 
     def _here(self) -> Watcher | None:
         watcher: Watcher | None = getattr(self._local, "watcher", None)
@@ -313,6 +323,20 @@ class Attachment:
             return tensor
 
         self._wrap(torch, "from_numpy", from_numpy)
+
+    def _wrap_compile(self) -> None:
+        original = torch.compile
+
+        @functools.wraps(original)
+        def compile_and_note(*args: Any, **kwargs: Any) -> Any:
+            self.tracer.note(
+                "torch.compile is off while the trace watches: compiled parts ran op by op, with rounding "
+                "and random numbers (dropout) of their own",
+                None,
+            )
+            return original(*args, **kwargs)
+
+        self._wrap(torch, "compile", compile_and_note)
 
     def _wrap_threads(self) -> None:
         original = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]

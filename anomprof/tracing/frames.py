@@ -90,8 +90,8 @@ class FrameReader:
         if code.co_name in ("__torch_dispatch__", "__torch_function__"):
             return HANDLER
         file = code.co_filename
-        if file.startswith("<"):  # made from text by exec: no line of a file can be shown
-            return LIBRARY
+        if file.startswith("<"):  # made from text by exec: no line can be shown, except of what was typed
+            return USER if file.startswith(("<stdin", "<ipython")) else LIBRARY
         path = os.path.abspath(file)  # noqa: PTH100  (ten times as fast, and follows no symbolic link)
         if self._own and path.startswith(self._own):
             return USER

@@ -15,7 +15,7 @@ _CARRIERS = frozenset(
     max_pool2d_with_indices max_pool3d_with_indices max_pool2d_with_indices_backward adaptive_max_pool2d
     max_pool1d maximum minimum max min amax amin sort topk flip roll repeat repeat_interleave tril triu
     sigmoid tanh sin cos atan erf sign sgn neg abs round floor ceil trunc _softmax softplus hardsigmoid
-    sigmoid_backward tanh_backward gelu silu bernoulli bernoulli_ slice_backward select_backward
+    sigmoid_backward tanh_backward silu bernoulli bernoulli_ slice_backward select_backward
     unfold_backward
     """.split()
 )

@@ -61,7 +61,7 @@ class LossScaling:
         return sorted(self._streak, key=lambda held: held[0].origins[0].order)
 
     def _is_independent(self) -> bool:
-        """Whether a smaller scale would not help: no overflow of a 16-bit number, but a division by zero or the like."""
+        """Whether a smaller scale would not help: it was no 16-bit number that overflowed."""
         origins = [origin for event, _ in self._streak for origin in event.origins]
         return bool(origins) and any(
             not any(held.dtype in ("float16", "bfloat16") for held in origin.outputs)

@@ -11,7 +11,9 @@ from anomprof.tracing.tracer import Tracer
 
 
 class Trace:
-    """Watches training code while it is entered::
+    """Watches training code while it is entered.
+
+    ::
 
         with anomprof.trace() as t:
             train()

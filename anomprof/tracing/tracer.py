@@ -80,11 +80,8 @@ class Tracer:
 
     def written(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, frame: Any) -> None:
         """Remembers an in-place write: autograd may object to it later."""
-        stepping = watcher.stepping
-        if stepping and stepping[-1].is_from_library:
-            points = stepping[-1].points
-        else:
-            points = self.frames.read(frame)
+        step = watcher.stepping[-1] if watcher.stepping else None
+        points = step.points if step is not None and step.is_from_library else self.frames.read(frame)
         phase = "backward" if watcher.runs else "optimizer" if self.steps.gap else "forward"
         for tensor in kind.written(args, kwargs or {}):
             if isinstance(tensor, torch.Tensor) and not tensor.is_inference():
@@ -350,7 +347,7 @@ class Tracer:
         Args:
             event: What left it there.
             symptom: What was harmed.
-            literal_counts: Whether a value that the code wrote on purpose is an origin where there is no other.
+            literal_counts: Whether a value that the code wrote on purpose will do where there is no other.
         """
         origins = [origin for origin in event.origins if not origin.is_literal]
         if not origins and literal_counts:
@@ -471,9 +468,9 @@ class Tracer:
             return "forward"
         if torch.is_grad_enabled() and not written and any(tensor.requires_grad for tensor, _, _ in operands):
             return "forward"
-        if gap == "step" and not watcher.stepping:
-            if not self.stakes.touches([tensor for tensor, _, _ in operands] + written):
-                return "forward"
+        touched = [tensor for tensor, _, _ in operands] + written
+        if gap == "step" and not watcher.stepping and not self.stakes.touches(touched):
+            return "forward"
         return "optimizer"
 
     # Findings ---------------------------------------------------------------------------------

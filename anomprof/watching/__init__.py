@@ -1,4 +1,4 @@
-"""Watches a script: attaches the trace when torch is imported, says what it finds, writes it down as it goes."""
+"""Watches a script: attaches the trace once torch is imported, tells what it finds, writes it down."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from anomprof.record.writer import RecordWriter
 
 
 class Journal:
-    """Opens the record for each entry and closes it again: no connection is left for forked processes to share.
+    """Opens the record for each entry and closes it again: forked processes must not share a connection.
 
     A disk that cannot be written to is reported by who writes ``findings.json``.
 

@@ -166,7 +166,7 @@ def _shown_path(path: Path) -> Path:
 
 
 def _own_code() -> tuple[str, ...]:
-    """Folders of the package that runs as ``-m package.module``: the user's code, wherever it is installed."""
+    """Folders of the package that runs as ``-m package.module``: the user's code, wherever it lies."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     file = getattr(main, "__file__", None)

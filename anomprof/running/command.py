@@ -69,11 +69,16 @@ def run_command(
         watch.finish()
         return watch.status(fail_on)
 
-    return functools.partial(_depart, chosen, watch.install, finish)
+    return functools.partial(_depart, chosen, watch.install, finish, watch.explain)
 
 
-def _depart(script: Script, install: Callable[[], None], finish: Callable[[], int | None]) -> NoReturn:
-    leave(watch_script(script, install, finish, console=Console()))
+def _depart(
+    script: Script,
+    install: Callable[[], None],
+    finish: Callable[[], int | None],
+    failed: Callable[[BaseException], None],
+) -> NoReturn:
+    leave(watch_script(script, install, finish, console=Console(), failed=failed))
 
 
 def _spelled(script: Script, out: Path | None, *, force: bool, stop: bool, fail_on: str | None) -> str:

@@ -20,6 +20,7 @@ def watch_script(
     *,
     console: Console | None = None,
     lives_on: bool = False,
+    failed: Callable[[BaseException], None] | None = None,
 ) -> int:
     """Runs a script as ``__main__`` of this process and tells its end as Python would.
 
@@ -38,6 +39,7 @@ def watch_script(
         install: Starts watching torch.
         finish: Writes what was seen. Where it returns a status, the process ends with that.
         console: For our messages.
+        failed: Told, before ``finish``, what ended the script: an exception or an exit with a status.
         lives_on: Whether the process goes on after the script, so that all is put back and ``finish``
             is called once. Otherwise ``sys`` stays as it is, for the script's threads and exit handlers.
 
@@ -63,7 +65,13 @@ def watch_script(
     except BaseException as error:
         _leave_us_out(error)
         failure = error
-    status = closing(end(failure))
+    status = end(failure)
+    if failed is not None and failure is not None and status:
+        try:
+            failed(failure)
+        except Exception as error:
+            console.say(f"could not look into the script's end ({describe(error)})")
+    status = closing(status)
     if lives_on:
         hook.remove()
         stage.restore()

@@ -17,7 +17,6 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from anomprof.sites import ENGINE_CALL, LOADER_ITERATOR, keep_compiler_away, without_modes
-from anomprof.tracing import mistakes
 from anomprof.tracing.backward import BackwardRun
 from anomprof.tracing.calls import ModuleCall, Place
 from anomprof.tracing.frames import LIBRARY, Point
@@ -111,11 +110,9 @@ class Attachment:
             self.tracer.finish()
 
     def explain(self, error: BaseException) -> None:
-        """Makes a finding of an error that ended the script, if autograd raised it."""
+        """Looks for the reason of an error that ended the training."""
         with self.paused():
-            finding = mistakes.explain_raised(self.tracer, error)
-            if finding is not None:
-                self.tracer.keep(finding)
+            self.tracer.stop(error)
 
     def _here(self) -> Watcher | None:
         watcher: Watcher | None = getattr(self._local, "watcher", None)

@@ -14,6 +14,7 @@ from anomprof.tracing.contents import Contents, numbers_in
 from anomprof.tracing.events import Event, Mark, merged
 from anomprof.tracing.ops import ABSORB_MINUS_INF
 from anomprof.tracing.stakes import is_parameter
+from anomprof.tracing.steps import Moment
 
 _MOST_RECENT = 64  # events among which a bad value is looked for that came by unseen ways
 _MOST_FORWARD = 2000  # forward events kept by the number of their autograd node
@@ -57,6 +58,13 @@ class Explanation:
             self._by_number[number] = event
             if len(self._by_number) > _MOST_FORWARD:
                 del self._by_number[next(iter(self._by_number))]
+
+    def last_of(self, moment: Moment) -> Event | None:
+        """Returns the last event of a step that was not meant, None where there was none."""
+        for event in reversed(self._recent):
+            if not event.is_all_literal and event.moment.is_same_step(moment):
+                return event
+        return None
 
     def note_read(self, event: Event) -> None:
         """A bad number was read into Python: it may come back as an argument."""

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 _CHANGED = "modified by an inplace operation"
 _FREED = "backward through the graph a second time"
 _SAVED_IS_FREED = "after they have already been freed"
-_LEAF = "leaf Variable that requires grad"
+_FORBIDDEN = ("leaf Variable that requires grad", "is a view and is being modified inplace")
 _VERSIONS = re.compile(r"\[[\w.]+ \[([\d, ]*)\]\].* is at version (\d+); expected version (\d+)", re.DOTALL)
+
+#: How libraries and scripts speak of values that are not finite.
+_BAD_VALUES = re.compile(r"\b(nans?|infs?|infinit\w*|(non-?)?finite|constraint|diverge\w*)\b", re.IGNORECASE)
 
 #: What a line of source that changes a tensor in place looks like.
 _IN_PLACE_CALL = re.compile(r"\.(\w+_)\(")
@@ -78,9 +81,9 @@ def explain(tracer: Tracer, watcher: Watcher, run: BackwardRun, text: str) -> Fi
 
 
 def explain_raised(tracer: Tracer, error: BaseException) -> Finding | None:
-    """Returns the finding of an error that an op raised before it ran: it would have changed a leaf."""
+    """Returns the finding of an error that an op raised before it ran: a forbidden change in place."""
     text = str(error)
-    if not isinstance(error, RuntimeError) or _LEAF not in text or "in-place" not in text:
+    if not isinstance(error, RuntimeError) or not any(words in text for words in _FORBIDDEN):
         return None
     point = None
     trace = error.__traceback__
@@ -96,6 +99,11 @@ def explain_raised(tracer: Tracer, error: BaseException) -> Finding | None:
     return _finding(
         tracer, phase, tracer.steps.now(), f"aten::{_op_in(here.code)}", None, "", (here,), (), text
     )
+
+
+def is_about_bad_values(error: BaseException) -> bool:
+    """Whether an error that ended a script may be its answer to NaN or Inf."""
+    return isinstance(error, AssertionError) or bool(_BAD_VALUES.search(str(error)))
 
 
 def _changed(tracer: Tracer, watcher: Watcher, run: BackwardRun, text: str) -> Finding | None:

@@ -60,7 +60,7 @@ class Narrator:
         return Finding(
             kind=kind,
             phase=origin.phase,
-            step=self.step_of(origin.moment, is_input=origin.phase in ("input", "forward")),
+            step=self._step(origin, event),
             rank=self.rank,
             op=op,
             node=shown_node,
@@ -144,6 +144,12 @@ class Narrator:
         """Returns the name of a parameter, or its shape where it has none."""
         name, _ = parameter_name(tensor)
         return name or f"a tensor of shape {list(tensor.shape)}"
+
+    def _step(self, origin: Event, event: Event) -> int:
+        """Returns the step of a finding; data that lay there before training counts where training met it."""
+        is_early = origin.phase == "input" and not origin.moment.has_begun
+        moment = event.moment if is_early else origin.moment
+        return self.step_of(moment, is_input=origin.phase in ("input", "forward"))
 
     def _levels(self) -> tuple[int, ...]:
         if len(self.step_lines) < 2:

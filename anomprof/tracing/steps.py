@@ -30,6 +30,19 @@ class Moment:
     gap: str
     pattern: tuple[int, ...]
 
+    def is_same_step(self, later: Moment) -> bool:
+        """Whether no optimizer has stepped, and no backward has ended, between two moments."""
+        return (self.counts, self.backwards, self.gradients) == (
+            later.counts,
+            later.backwards,
+            later.gradients,
+        )
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything had been trained."""
+        return bool(self.counts or self.backwards or self.gradients)
+
     def step(self, optimizers_made: int, levels: tuple[int, ...] = ()) -> int:
         """Returns the user's training step, counted from 0.
 

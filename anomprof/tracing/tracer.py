@@ -74,6 +74,7 @@ class Tracer:
         self._on_finding = on_finding
         self._on_trouble = on_trouble
         self._order = 0
+        self._last_loss: Event | None = None
         self._sick: weakref.ref[torch.Tensor] | None = None
 
     # Ops --------------------------------------------------------------------------------------
@@ -124,6 +125,9 @@ class Tracer:
         elif watcher.call is None:
             for origin, symptom in self.outputs.used(operands):
                 self.harm(origin, symptom)
+        is_loss = len(bad) == 1 and bad[0][0].numel() == 1 and any(t.requires_grad for t, _, _ in operands)
+        if is_loss and event.phase == "forward" and torch.is_grad_enabled():
+            self._last_loss = event
         self._check_written(watcher, event, [t for t, _ in bad if _is_among(t, written)])
 
     def found_finite(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, out: Any) -> None:
@@ -170,7 +174,8 @@ class Tracer:
             if self.rests:
                 return
         if next(module.parameters(), None) is not None:  # others compute losses and metrics
-            self.steps.begin_forward()
+            if torch.is_grad_enabled() or self.steps.gap == "step":
+                self.steps.begin_forward()
             if not inside_transforms():
                 self._look_at_inputs(inputs, call)
             if module not in self.stakes.roots:
@@ -366,9 +371,23 @@ class Tracer:
 
     def finish(self) -> None:
         """Draws the conclusions that only the end allows."""
-        if not self.has_failed:
-            for event, symptom in [*self.scaling.finish(), *self.outputs.unused()]:
-                self.harm(event, symptom)
+        if self.has_failed:
+            return
+        for event, symptom in self.scaling.finish():
+            self.harm(event, symptom)
+        last = self._last_loss
+        if last is not None and not self.findings and last.moment.is_same_step(self.steps.now()):
+            self.harm(last, "loss, on which training ended without a backward")
+
+    def stop(self, error: BaseException) -> None:
+        """An error has ended the training: a forbidden change in place, or a check that met a bad value."""
+        finding = mistakes.explain_raised(self, error)
+        if finding is not None:
+            self.keep(finding)
+        elif not self.findings and mistakes.is_about_bad_values(error):
+            recent = self.explanation.last_of(self.steps.now())
+            if recent is not None:
+                self.harm(recent, f"{type(error).__name__}, which ended the script")
 
     def _check_written(self, watcher: Watcher, event: Event, tensors: list[torch.Tensor]) -> None:
         """A bad value was written into a tensor: a parameter, a buffer, the state of an optimizer?"""

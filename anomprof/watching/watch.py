@@ -45,7 +45,6 @@ class Watch:
         }
         self._attachment: Attachment | None = None
         self._troubles: list[Note] = []
-        self._explained: BaseException | None = None
         self._told: tuple[Any, ...] = ()
         self._ranks = Ranks.of(folder)
         self._journal = Journal(folder, self._facts)
@@ -63,7 +62,6 @@ class Watch:
     def finish(self) -> None:
         """Draws the last conclusions, writes everything and says so; may be called several times."""
         if self._attachment is not None:
-            self._explain_uncaught()
             self._attachment.conclude()
         findings = self.findings()
         told = (findings.steps, findings.findings, findings.notes)
@@ -84,6 +82,11 @@ class Watch:
             self._console.write(finding_text.summary(together) + "\n")
             names = ", ".join([path.name for path in paths[1:]] + [FILE_NAME])
             self._console.write(f"Wrote {_shown_path(paths[0])} (beside it {names})\n")
+
+    def explain(self, error: BaseException) -> None:
+        """Looks for the reason of what ended the script."""
+        if self._attachment is not None:
+            self._attachment.explain(error)
 
     def status(self, fail_on: str | None) -> int | None:
         """Returns the exit status that the user asked for, or None for the script's own."""
@@ -121,13 +124,6 @@ class Watch:
     def _complain(self, sentence: str) -> None:
         self._console.say(sentence)
         self._troubles.append(Note(sentence))
-
-    def _explain_uncaught(self) -> None:
-        error = getattr(sys, "last_value", None)
-        if error is None or error is self._explained or self._attachment is None:
-            return
-        self._explained = error
-        self._attachment.explain(error)
 
     def _save(self, findings: Findings) -> Findings:
         """Writes the findings, and returns them with those of other ranks."""

@@ -5,7 +5,7 @@
 # op:
 # module:
 # step: 0
-# note: the first backward frees the saved values of the shared encoder, the second one needs them; add the
+# note: the first backward frees the saved values of the common encoder, the second one needs them; add the
 #   losses, or pass retain_graph=True
 import torch
 from torch import nn

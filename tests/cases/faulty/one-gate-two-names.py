@@ -1,4 +1,4 @@
-# case: shared-block-two-names
+# case: one-gate-two-names
 # kind: inf
 # phase: forward
 # op: aten::logit

@@ -1,4 +1,4 @@
-"""anomprof: what anomaly mode, clipping, AMP and checkpointing cost a PyTorch training step.
+"""anomprof: where NaN and Inf of a PyTorch training are made, and what anomaly mode and others cost.
 
 The names below are the public interface. They are loaded on first use, so that reading a record
 (``python -m anomprof report``) never imports torch.

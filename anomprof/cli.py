@@ -54,9 +54,10 @@ def _fail(message: str, status: int) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(anomprof.__version__, prog_name="anomprof")
 def cli() -> None:
-    """What anomaly mode, clipping, AMP and checkpointing cost your PyTorch training step.
+    """Name the line where the first NaN or Inf is made; measure what anomaly mode, AMP and others cost.
 
     \b
+    python -m anomprof run train.py --lr 0.1 watch your script, unchanged, and name the first NaN or Inf
     python -m anomprof bench resnet50        measure the cost of every mode
     python -m anomprof bench my.py:make      the same on your own model
     python -m anomprof list                  what can be measured here

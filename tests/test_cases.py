@@ -1,8 +1,11 @@
-"""``anomprof run`` names the origin in every script of tests/cases, and nothing in the healthy ones.
+"""``anomprof run`` names the origin in every script of tests/cases and disturbs none.
 
-cases/score.py also compares each run with the plain one.
+Scripts run in forks of one process; cases/score.py runs them in fresh ones.
 """
 
+import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,13 +13,45 @@ import pytest
 
 from tests.cases.score import Header, Outcome, bare_op, cases, disturbed, judge, read_header, run
 
+WARM = Path(__file__).parent / "cases" / "warm.py"
+
+
+@pytest.fixture(scope="module")
+def warm():
+    """Runs a case as tests.cases.score.run does."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(
+        [sys.executable, str(WARM)], stdin=pipe, stdout=pipe, text=True, env=environment, bufsize=1
+    )
+
+    def execute(path: Path, folder: Path, watch: list[str] | None = None) -> Outcome:
+        folder.mkdir()
+        out = folder / "out"
+        watched = [] if watch is None else ["-m", "anomprof", "run", "--out", str(out), *watch]
+        server.stdin.write(json.dumps({"words": [*watched, str(path)], "folder": str(folder)}) + "\n")
+        status = int(server.stdout.readline())
+        found = out / "findings.json"
+        findings = json.loads(found.read_text()) if found.exists() else None
+        return Outcome(findings, status, (folder / "stdout").read_text(), (folder / "stderr").read_text())
+
+    yield execute
+    server.stdin.close()
+    assert server.wait(timeout=10) == 0
+
 
 @pytest.mark.parametrize("path", cases(), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_the_first_finding_is_the_origin(path: Path) -> None:
+def test_the_first_finding_is_the_origin_and_nothing_is_disturbed(path: Path, warm, tmp_path) -> None:
     header = read_header(path)
-    watched = run(path, sys.executable, [])
+    watched, plain = warm(path, tmp_path / "watched", []), warm(path, tmp_path / "plain")
     assert judge(header, watched.findings) == [], watched.stderr[-2000:]
-    assert watched.status == header.status
+    assert disturbed(watched, plain) == []
+    assert plain.status == header.status, plain.stderr[-2000:]
+
+
+def test_a_fresh_process_finds_the_same() -> None:
+    path = next(path for path in cases() if path.stem == "half-power-distance")
+    assert judge(read_header(path), run(path, sys.executable, []).findings) == []
 
 
 @pytest.mark.parametrize("path", cases(), ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -11,6 +11,7 @@ from torch import nn
 from anomprof.sites import without_overrides
 from anomprof.tracing.calls import ModuleCall, Place
 from anomprof.tracing.events import Event
+from anomprof.tracing.symptom import Symptom
 
 if TYPE_CHECKING:
     from anomprof.tracing.tracer import Tracer
@@ -21,7 +22,7 @@ _MOST_ROWS = 100_000
 
 def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
     """Looks at parameters and buffers before a model is called for the first time."""
-    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+    for tensor in [*module.parameters(), *module.buffers()]:
         held = tracer.looks.if_bad(tensor)
         is_buffer = not isinstance(tensor, nn.Parameter)
         if held is None or (is_buffer and not held.nan):  # buffers of Inf are masks and starts of minima
@@ -34,7 +35,7 @@ def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
         if event.is_all_literal or (is_buffer and event.origins[0].is_uninitialised):
             continue
         _blame(event, tensor)
-        tracer.harm(event, f"{'buffer' if is_buffer else 'parameter'} {name}")
+        tracer.harm(event, Symptom.of("buffer" if is_buffer else "parameter", tensor))
 
 
 def bad_samples(tensor: torch.Tensor) -> str:

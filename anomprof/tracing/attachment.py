@@ -20,6 +20,7 @@ from anomprof.sites import ENGINE_CALL, LOADER_ITERATOR, keep_compiler_away, wit
 from anomprof.tracing.backward import BackwardRun
 from anomprof.tracing.calls import ModuleCall, Place
 from anomprof.tracing.frames import LIBRARY, Point
+from anomprof.tracing.living import living
 from anomprof.tracing.tracer import Tracer
 from anomprof.tracing.watcher import Watcher
 
@@ -231,6 +232,16 @@ class Attachment:
             except Exception as error:  # the user's training must go on
                 watcher.tracer.give_up(error)
 
+        original = torch.optim.Optimizer.__init__
+
+        @functools.wraps(original)
+        def made(self_: Any, *args: Any, **kwargs: Any) -> None:
+            original(self_, *args, **kwargs)
+            self.tracer.steps.add_optimizer(self_)
+
+        self._wrap(torch.optim.Optimizer, "__init__", made)
+        for optimizer in living(torch.optim.Optimizer):
+            self.tracer.steps.add_optimizer(optimizer)
         self._undo.append(register_optimizer_step_pre_hook(before).remove)
         self._undo.append(register_optimizer_step_post_hook(after).remove)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import torch
 from torch import nn
 
 from anomprof.tracing.frames import Point
+from anomprof.tracing.living import living
 
 #: Attributes under which wrappers keep the user's model; they are left out of names.
 WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
@@ -81,7 +81,7 @@ class ModuleReferences:
 
 def qualified_name(module: nn.Module) -> str:
     """Returns a module's name below its root, the largest module that contains it; a root's is its class."""
-    root, path = _root_of(module)
+    root, path = _root_of(module, modules_alive())
     if root is module or not path:
         return type(inner(root)).__name__
     return path
@@ -90,10 +90,11 @@ def qualified_name(module: nn.Module) -> str:
 def parameter_name(tensor: torch.Tensor) -> tuple[str, str]:
     """Returns the name of a parameter or buffer below its root, and its module's; "" where it has none."""
     best: tuple[int, str, str] = (0, "", "")
-    for module in modules_alive():
+    alive = modules_alive()
+    for module in alive:
         for name, own in _own_tensors(module):
             if own is tensor:
-                root, path = _root_of(module)
+                root, path = _root_of(module, alive)
                 size = sum(1 for _ in root.modules())
                 if size > best[0]:
                     owner = path if path else (type(inner(root)).__name__ if not name else "")
@@ -103,7 +104,7 @@ def parameter_name(tensor: torch.Tensor) -> tuple[str, str]:
 
 def modules_alive() -> list[nn.Module]:
     """Returns every module of the process."""
-    return [thing for thing in gc.get_objects() if _is_module(thing)]
+    return [module for module in living(nn.Module) if "_modules" in module.__dict__]  # not one half made
 
 
 def inner(module: nn.Module) -> nn.Module:
@@ -122,9 +123,9 @@ def _is_from_torch(module: nn.Module) -> bool:
     return not type(module).__module__.startswith("__main__")
 
 
-def _root_of(module: nn.Module) -> tuple[nn.Module, str]:
+def _root_of(module: nn.Module, alive: list[nn.Module]) -> tuple[nn.Module, str]:
     best, best_path, best_size = module, "", 0
-    for candidate in modules_alive():
+    for candidate in alive:
         if candidate is module:
             continue
         names = [name for name, held in candidate.named_modules() if held is module]
@@ -152,8 +153,3 @@ def _own_tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
         for name, tensor in held.items():
             if tensor is not None:
                 yield name, tensor
-
-
-def _is_module(thing: object) -> bool:
-    # By type, not by isinstance: some objects answer for another class and do things when asked.
-    return issubclass(type(thing), nn.Module) and "_modules" in thing.__dict__

@@ -17,6 +17,7 @@ from anomprof.tracing.events import Event
 from anomprof.tracing.frames import Point, describe
 from anomprof.tracing.loops import depth_of
 from anomprof.tracing.steps import Moment, Steps
+from anomprof.tracing.symptom import Symptom
 
 _NO_FRAME = Frame("", 0, "", "")
 
@@ -36,7 +37,7 @@ class Narrator:
         self._names: dict[int, tuple[Any, str]] = {}
         self.step_lines: dict[int, Point] = {}
 
-    def finding(self, origin: Event, event: Event, symptom: str) -> Finding:
+    def finding(self, origin: Event, event: Event, symptom: Symptom) -> Finding:
         """Returns the finding of an origin that was noticed through ``event``."""
         node = origin.node
         is_node = node is not None and not origin.from_python
@@ -46,11 +47,7 @@ class Narrator:
             op = origin.op
         frames = self.frames(origin.place)
         here = frames[0] if frames else _NO_FRAME
-        names = {"parameter", "optimizer state", "buffer"}
-        if symptom in names and event.owners:
-            owner = event.owners[0]()
-            symptom = f"{symptom} {self.tensor_name(owner)}" if owner is not None else symptom
-            symptom = symptom.replace("optimizer state ", "optimizer state of ")
+        told = self._told(symptom, event)
         first = origin.first or origin
         inputs = tuple(held.summary() for held in first.inputs)
         outputs = tuple(held.summary() for held in origin.outputs)
@@ -75,7 +72,7 @@ class Narrator:
             outputs=outputs,
             callers=tuple(frames[1:]),
             chain=tuple(self._chain(origin, event)),
-            symptom=symptom,
+            symptom=told,
             advice=advise(
                 kind,
                 origin.phase,
@@ -84,7 +81,7 @@ class Narrator:
                 inputs=inputs,
                 outputs=outputs,
                 module=module,
-                symptom=symptom,
+                symptom=told,
                 code=here.code,
                 message=origin.message,
                 by_hand=origin.from_python,
@@ -145,6 +142,15 @@ class Narrator:
         name, _ = parameter_name(tensor)
         return name or f"a tensor of shape {list(tensor.shape)}"
 
+    def _told(self, symptom: Symptom, event: Event) -> str:
+        thing = symptom.thing() if symptom.thing is not None else None
+        if thing is None and event.owners:
+            thing = event.owners[0]()  # the parameter that was written
+        if thing is None:
+            return symptom.what
+        name = self.module_name(thing) if isinstance(thing, nn.Module) else self.tensor_name(thing)
+        return " ".join(filter(None, (symptom.what, name, symptom.after)))
+
     def _step(self, origin: Event, event: Event) -> int:
         """Returns the step of a finding; data that lay there before training counts where training met it."""
         is_early = origin.phase == "input" and not origin.moment.has_begun
@@ -174,7 +180,11 @@ class Narrator:
         for step in path:
             frames = [self.frame(point) for point in step.place.all_points()[:1]]
             here = frames[0] if frames else _NO_FRAME
-            op = step.op
+            op = (
+                step.node.op
+                if step is origin and step.node and not step.from_python and step.node.op
+                else step.op
+            )
             links.append(
                 Link(op, step.phase, self._module_quickly(step), here.file, here.line, here.code, step.kind)
             )

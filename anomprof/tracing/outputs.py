@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from anomprof.tracing.events import Event
 from anomprof.tracing.explanation import Operand
+from anomprof.tracing.symptom import Symptom
 
 
 class Outputs:
     """Bad outputs that wait to be used."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, tuple[Event, str]] = {}
+        self._waiting: dict[int, tuple[Event, Symptom]] = {}
 
-    def add(self, event: Event, symptom: str) -> None:
+    def add(self, event: Event, symptom: Symptom) -> None:
         """Notes that an event has left something bad in an output."""
         if len(self._waiting) > 100:  # never used, step after step
             self._waiting.clear()
         self._waiting[id(event)] = (event, symptom)
 
-    def used(self, operands: list[Operand]) -> list[tuple[Event, str]]:
+    def used(self, operands: list[Operand]) -> list[tuple[Event, Symptom]]:
         """Returns the outputs from which an op outside all modules had its bad operands."""
         found = []
         if self._waiting:
@@ -28,8 +29,3 @@ class Outputs:
                         if source is not None and id(source) in self._waiting:
                             found.append(self._waiting.pop(id(source)))
         return found
-
-    def unused(self) -> list[tuple[Event, str]]:
-        """Forgets what was never used."""
-        self._waiting.clear()
-        return []

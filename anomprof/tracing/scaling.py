@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from anomprof.tracing.events import Event
+from anomprof.tracing.symptom import Symptom
 
 _SMALLEST_SCALE = 1.0  # a scale below this makes gradients smaller than they are: the search has failed
 _LONGEST_SEARCH = 24  # skipped steps in a row: from 2**16 a search is over after 16 halvings
 _PATIENCE = 5  # skipped steps in a row where the overflow has nothing to do with the scale
 _AT_THE_END = 2
 
-Held = tuple[Event, str]
+Held = tuple[Event, Symptom]
 
 
 class LossScaling:
@@ -26,7 +27,7 @@ class LossScaling:
         self._skips = 0
         self._scale = float("inf")
 
-    def hold(self, event: Event, symptom: str) -> None:
+    def hold(self, event: Event, symptom: Symptom) -> None:
         """Keeps a bad gradient until the scaler has decided."""
         self._held.append((event, symptom))
 

@@ -90,6 +90,7 @@ class Steps:
         self._counts: list[int] = []
         self._pattern: list[int] = []
         self._optimizers: list[weakref.ref[Any]] = []
+        self._made: weakref.WeakSet[Any] = weakref.WeakSet()
         self._backwards = 0
         self._gradients = 0
         self._backwards_unused = 0
@@ -150,14 +151,13 @@ class Steps:
         """Returns how many steps were taken: those of the optimizer that stepped most."""
         return max(self._counts, default=self._backwards)
 
-    def optimizers_made(self) -> int:
-        """Returns how many optimizers the script has made."""
-        import gc
+    def add_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
+        """An optimizer has been made."""
+        self._made.add(optimizer)
 
-        made = sum(
-            1 for thing in gc.get_objects() if type(thing) is not weakref.ProxyType and _is_optimizer(thing)
-        )
-        return max(made, len(self._counts))
+    def optimizers_made(self) -> int:
+        """Returns how many optimizers there are, stepped or not."""
+        return max(len(self._made), len(self._counts))
 
     def taken_by(self, optimizer: torch.optim.Optimizer) -> int:
         """Returns how many steps one optimizer has taken."""
@@ -171,7 +171,3 @@ class Steps:
             self._counts.append(0)
             self._optimizers.append(weakref.ref(optimizer))
         return number
-
-
-def _is_optimizer(thing: object) -> bool:
-    return issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in getattr(thing, "__dict__", {})

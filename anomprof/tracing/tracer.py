@@ -28,6 +28,7 @@ from anomprof.tracing.outputs import Outputs
 from anomprof.tracing.scaling import LossScaling
 from anomprof.tracing.stakes import Stakes
 from anomprof.tracing.steps import Steps
+from anomprof.tracing.symptom import Symptom
 from anomprof.tracing.watcher import Watcher
 
 _MOST_FINDINGS = 20
@@ -140,7 +141,7 @@ class Tracer:
         if self.steps.gap and not watcher.is_in_backward and not kind.is_view:
             zeroed = absorb(self.marks, marked, written, written or list(tensors_in(out)))
             if zeroed is not None:
-                self.harm(zeroed, "update, which it turns into zeros")
+                self.harm(zeroed, Symptom("update, which it turns into zeros"))
         for tensor in written:
             mark = self.marks.of(tensor)
             if mark is not None and mark.absorbed is None:
@@ -196,7 +197,7 @@ class Tracer:
             event = mark.event(held.nan > 0) if mark is not None and held is not None else None
             if event is None or held is None or event.is_all_literal:
                 continue
-            symptom = f"output of {self.narrator.module_name(module)} in evaluation"
+            symptom = Symptom.of("output of", module, "in evaluation")
             if isinstance(out, torch.Tensor) and held.nan + held.inf == held.numel:
                 self.harm(event, symptom)
             else:  # some of it may be meant to be dropped
@@ -262,7 +263,7 @@ class Tracer:
             event = mark.event(held.nan > 0) if mark is not None else None
             if event is None:
                 event = self.outside_event(root, held, run.place, "", phase="forward")
-            self.harm(event, "loss", literal_counts=True)
+            self.harm(event, Symptom("loss"), literal_counts=True)
 
     def end_backward(self, watcher: Watcher, run: BackwardRun, result: Any, inputs: Any) -> None:
         """The engine has run: what it left are gradients."""
@@ -295,7 +296,7 @@ class Tracer:
         if "returned nan values" in str(error):  # anomaly mode's own error
             events = [event for event in run.events if not event.is_all_literal]
             if events:
-                self.harm(events[-1], "the script's own anomaly mode, which raised")
+                self.harm(events[-1], Symptom("the script's own anomaly mode, which raised"))
             return
         finding = mistakes.explain(self, watcher, run, str(error))
         if finding is not None:
@@ -317,7 +318,7 @@ class Tracer:
                 and "AccumulateGrad" in origin.node.name
             ):
                 origin.owners = (weakref.ref(leaf),)  # the hook of a parameter
-        symptom = f"gradient of {self.narrator.tensor_name(leaf)}"
+        symptom = Symptom.of("gradient of", leaf)
         if self.scaling.is_scaled:
             self.scaling.hold(event, symptom)
         else:
@@ -346,7 +347,7 @@ class Tracer:
 
     # Harm -------------------------------------------------------------------------------------
 
-    def harm(self, event: Event, symptom: str, *, literal_counts: bool = False) -> None:
+    def harm(self, event: Event, symptom: Symptom, *, literal_counts: bool = False) -> None:
         """A bad value has reached something that matters: its origins become findings.
 
         Args:
@@ -377,7 +378,7 @@ class Tracer:
             self.harm(event, symptom)
         last = self._last_loss
         if last is not None and not self.findings and last.moment.is_same_step(self.steps.now()):
-            self.harm(last, "loss, on which training ended without a backward")
+            self.harm(last, Symptom("loss, on which training ended without a backward"))
 
     def stop(self, error: BaseException) -> None:
         """An error has ended the training: a forbidden change in place, or a check that met a bad value."""
@@ -387,7 +388,7 @@ class Tracer:
         elif not self.findings and mistakes.is_about_bad_values(error):
             recent = self.explanation.last_of(self.steps.now())
             if recent is not None:
-                self.harm(recent, f"{type(error).__name__}, which ended the script")
+                self.harm(recent, Symptom(f"{type(error).__name__}, which ended the script"))
 
     def _check_written(self, watcher: Watcher, event: Event, tensors: list[torch.Tensor]) -> None:
         """A bad value was written into a tensor: a parameter, a buffer, the state of an optimizer?"""
@@ -398,12 +399,12 @@ class Tracer:
             parameter = self.stakes.parameter(tensor)
             if parameter is not None:
                 if self.steps.has_begun or self.stakes.roots:
-                    self.harm(event, "parameter")
+                    self.harm(event, Symptom.of("parameter", parameter))
                     self._sick = weakref.ref(parameter)
             elif watcher.stepping and self.stakes.state_owners(watcher.stepping[-1].optimizer, [tensor]):
-                self.harm(event, "optimizer state")
+                self.harm(event, Symptom("optimizer state of"))
             elif (buffer := self.stakes.buffer(tensor, module)) is not None:
-                self.harm(event, f"buffer {self.narrator.tensor_name(buffer)}")
+                self.harm(event, Symptom.of("buffer", buffer))
 
     def _wake_if_healed(self) -> None:
         if not self.has_failed and self._is_healed():
@@ -498,7 +499,7 @@ class Tracer:
         """Keeps a finding that was made elsewhere."""
         self._keep((finding.kind, finding.phase, (finding.file, finding.line)), finding)
 
-    def _report(self, origin: Event, event: Event, symptom: str) -> None:
+    def _report(self, origin: Event, event: Event, symptom: Symptom) -> None:
         line = origin.place.all_points()[:1]
         key = (origin.node.op if origin.node else origin.op, origin.phase, str(line))
         known = self.findings.get(key)

@@ -162,14 +162,11 @@ def _shown_path(path: Path) -> Path:
 
 
 def _own_code() -> tuple[str, ...]:
-    """Folders of the package that runs as ``-m package.module``: the user's code, wherever it lies."""
+    """Returns the script's file and the folder of its package: the user's, even where they are installed."""
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
-    file = getattr(main, "__file__", None)
-    if not file:
-        return ()
-    folder = Path(file).resolve().parent
-    if spec is not None and spec.parent:
-        for _ in range(spec.parent.count(".")):
-            folder = folder.parent
-    return (str(folder) + os.sep,)
+    package = getattr(spec, "parent", "") or ""
+    file = getattr(sys.modules.get(package.partition(".")[0]), "__file__", None)
+    script = getattr(main, "__file__", None)
+    own = [os.path.abspath(script)] if script else []  # noqa: PTH100  (as frames are named)
+    return (*own, str(Path(file).parent) + os.sep) if file else tuple(own)

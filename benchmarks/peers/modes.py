@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 
@@ -64,7 +63,12 @@ class Transformers(Peer):
 
 
 class Sherlorch(Peer):
-    """``sherlorch.trace()`` around the step, as its README begins: names ops, but no lines and modules."""
+    """``sherlorch.trace()`` around the step, as its README begins.
+
+    This names ops, but neither lines nor modules. With ``capture_stack=True`` each op costs an
+    ``inspect.stack()``, whose price depends on how deep the caller is nested; within ``bench`` that is
+    deeper than in a script, so that it would not be a fair measurement.
+    """
 
     name = "sherlorch"
     summary = "sherlorch.trace() around each step"
@@ -76,31 +80,4 @@ class Sherlorch(Peer):
         import sherlorch
 
         with sherlorch.trace():
-            yield
-
-
-class SherlorchLines(Peer):
-    """sherlorch with all that its README offers for finding a fault: lines and modules."""
-
-    name = "sherlorch-lines"
-    summary = "sherlorch.trace(capture_stack=True) with watch(model) around each step"
-    package = "sherlorch"
-
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
-        self._model: torch.nn.Module | None = None
-
-    @contextlib.contextmanager
-    def turn(self, workload: Workload) -> Iterator[None]:
-        """Notes the model."""
-        self._model = workload.model
-        yield
-
-    @contextlib.contextmanager
-    def step(self) -> Iterator[None]:
-        """Traces one step."""
-        import sherlorch
-
-        with sherlorch.trace(capture_stack=True) as tracker:
-            tracker.watch(self._model)
             yield

@@ -5,6 +5,8 @@ before each backward, the gradients before and the parameters after each update,
 evaluation, and the parameters at the script's end. The first answer that names a culprit is printed.
 """
 
+import functools
+import inspect
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -14,6 +16,9 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from watching import run_script, watch_models
+
+# Of each frame it takes file and line only; reading the source around them takes most of the time.
+inspect.stack = functools.partial(inspect.stack, 0)
 
 tracker = sherlorch.trace(capture_stack=True)
 models: list[nn.Module] = []
@@ -40,12 +45,13 @@ def ask(tensors: Iterable[Any]) -> None:
 def attach(model: nn.Module) -> None:
     """Has sherlorch name the modules of this model."""
     tracker.watch(model, name=type(model).__name__)
+    model.register_forward_hook(after_call)
     models.append(model)
 
 
-def after_call(module: nn.Module, result: Any) -> None:
+def after_call(model: nn.Module, inputs: Any, result: Any) -> None:
     """Asks about what a model returns in evaluation."""
-    if not (module.training and torch.is_grad_enabled()):
+    if not (model.training and torch.is_grad_enabled()):
         ask(result if isinstance(result, (tuple, list)) else [result])
 
 
@@ -77,7 +83,7 @@ def asking_backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
 torch.autograd.backward = asking_backward
 register_optimizer_step_pre_hook(before_update)
 register_optimizer_step_post_hook(after_update)
-watch_models(attach, after_call)
+watch_models(attach)
 with tracker:
     run_script()
     ask(parameter for model in models for parameter in model.parameters())

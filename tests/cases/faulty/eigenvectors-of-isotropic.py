@@ -1,5 +1,5 @@
 # case: eigenvectors-of-isotropic
-# kind: nan
+# kind: nan, inf
 # phase: backward
 # op: LinalgEighBackward0, aten::_linalg_eigh, aten::linalg_eigh
 # module: ''

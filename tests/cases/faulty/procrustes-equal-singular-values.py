@@ -1,5 +1,5 @@
 # case: procrustes-equal-singular-values
-# kind: nan
+# kind: nan, inf
 # phase: backward
 # op: LinalgSvdBackward0, aten::_linalg_svd, aten::linalg_svd
 # module: align

@@ -22,6 +22,9 @@ class FakeWatch:
         self.log("install", "torch" in sys.modules)
         exec(os.environ.get("FAKE_INSTALL", ""))
 
+    def explain(self, error):
+        pass
+
     def finish(self):
         self.log("finish", type(getattr(sys, "last_value", None)).__name__)
         exec(os.environ.get("FAKE_FINISH", ""))

@@ -148,3 +148,19 @@ def _codes(values: Iterable[object], module: str) -> Iterator[CodeType]:
                 code = todo.pop()
                 yield code
                 todo.extend(inner for inner in code.co_consts if isinstance(inner, CodeType))
+
+
+def consists_of_others(kind: type) -> bool:
+    """Whether a class of tensors has a handler that turns each op into ops on the tensors inside.
+
+    torch's own stand-ins for tensors without values are left to their modes.
+    """
+    handler = getattr(kind, "__torch_dispatch__", None)
+    is_disabled = handler is torch._C._disabled_torch_dispatch_impl
+    return handler is not None and not is_disabled and not kind.__module__.startswith("torch._subclasses")
+
+
+def is_innermost(mode: Any) -> bool:
+    """Whether a dispatch mode is the one entered last, so that leaving takes off this one and no other."""
+    size = modes_entered()
+    return size > 0 and torch._C._get_dispatch_stack_at(size - 1) is mode

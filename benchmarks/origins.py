@@ -140,15 +140,18 @@ def transformers_said(ended: Ended) -> Said:
         return Said()
     path, kind = named[-1]
     bad = re.findall(r"^(\w+)(?:\[[\d\]\[]+)? has (?:nans|infs)$", before, re.MULTILINE)
-    module = path or ("" if kind.endswith("Loss") else kind)
+    modules = [path or ("" if kind.endswith("Loss") else kind)]
     if set(bad) == {"output"}:
         already_bad = ""
     elif set(bad) <= {"input", "output"}:
         already_bad = "input"
+        # What was bad before the module began was made by the code around it.
+        parent = path.rpartition(".")[0]
+        modules += [parent] if parent else [kind for other, kind in named if not other]
     else:
         already_bad = "parameter"
     lines = () if already_bad == "parameter" else traceback_line(ended)
-    return Said(f"{path or kind}: {', '.join(dict.fromkeys(bad))}", lines, (module,), already_bad)
+    return Said(f"{path or kind}: {', '.join(dict.fromkeys(bad))}", lines, tuple(modules), already_bad)
 
 
 def anomprof_said(ended: Ended) -> Said:

@@ -22,7 +22,7 @@ _MOST_ROWS = 100_000
 
 def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
     """Looks at parameters and buffers before a model is called for the first time."""
-    for tensor in [*module.parameters(), *module.buffers()]:
+    for tensor in [*nn.Module.parameters(module), *nn.Module.buffers(module)]:
         held = tracer.looks.if_bad(tensor)
         is_buffer = not isinstance(tensor, nn.Parameter)
         if held is None or (is_buffer and not held.nan):  # buffers of Inf are masks and starts of minima

@@ -16,7 +16,14 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from anomprof.sites import ENGINE_CALL, LOADER_ITERATOR, keep_compiler_away, without_modes
+from anomprof.sites import (
+    ENGINE_CALL,
+    LOADER_ITERATOR,
+    is_innermost,
+    keep_compiler_away,
+    without_modes,
+    without_overrides,
+)
 from anomprof.tracing.backward import BackwardRun
 from anomprof.tracing.calls import ModuleCall, Place
 from anomprof.tracing.frames import LIBRARY, Point
@@ -87,7 +94,9 @@ class Attachment:
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
-        self._watcher.__exit__(None, None, None)
+        if is_innermost(self._watcher):
+            self._watcher.__exit__(None, None, None)
+        # Otherwise a mode of the user's that is still on would be taken off; ours stays and lets all pass.
         _attached.discard(self)
 
     @property
@@ -100,7 +109,7 @@ class Attachment:
         """Lets ops pass unseen meanwhile."""
         rested, self.tracer.rests = self.tracer.rests, True
         try:
-            with without_modes():
+            with _private():
                 yield
         finally:
             self.tracer.rests = rested or self.tracer.has_failed
@@ -143,7 +152,7 @@ class Attachment:
             call = ModuleCall(tracer.references.of(self_), parent, tracer.frames.read(sys._getframe(1)))
             if parent is None:
                 try:
-                    with without_modes():
+                    with _private():
                         tracer.enter_root(watcher, self_, (args, kwargs), call)
                 except Exception as error:  # the user's training must go on
                     tracer.give_up(error)
@@ -154,7 +163,7 @@ class Attachment:
                 watcher.call = parent
             if parent is None and tracer.marks.by_key:
                 try:
-                    with without_modes():
+                    with _private():
                         tracer.leave_root(watcher, self_, out)
                 except Exception as error:  # the user's training must go on
                     tracer.give_up(error)
@@ -180,7 +189,7 @@ class Attachment:
             watcher.runs.append(run)
             call, watcher.call = watcher.call, None
             try:
-                with without_modes():
+                with _private():
                     tracer.begin_backward(watcher, run, outputs)
             except Exception as error:  # the user's training must go on
                 tracer.give_up(error)
@@ -190,7 +199,7 @@ class Attachment:
                 watcher.runs.pop()
                 watcher.call = call
                 try:
-                    with without_modes():
+                    with _private():
                         tracer.fail_backward(watcher, run, error)
                 except Exception as own:  # the user's training must go on
                     tracer.give_up(own)
@@ -198,7 +207,7 @@ class Attachment:
             watcher.runs.pop()
             watcher.call = call
             try:
-                with without_modes():
+                with _private():
                     tracer.end_backward(watcher, run, result, inputs)
             except Exception as error:  # the user's training must go on
                 tracer.give_up(error)
@@ -213,7 +222,10 @@ class Attachment:
                 return
             tracer = watcher.tracer
             points = tracer.frames.read(sys._getframe(1))
-            is_library = tracer.frames.kind(_unwrapped(type(optimizer).step).__code__) == LIBRARY
+            code = getattr(_unwrapped(type(optimizer).step), "__code__", None)
+            is_library = code is not None and tracer.frames.kind(code) == LIBRARY
+            # An earlier step of the same optimizer that raised was never taken off.
+            watcher.stepping = [step for step in watcher.stepping if step.optimizer is not optimizer]
             watcher.stepping.append(Stepping(optimizer, points, is_library))
             if not tracer.steps.gap:
                 tracer.steps.gap = "backward"
@@ -224,7 +236,7 @@ class Attachment:
                 return
             stepping = watcher.stepping.pop()
             try:
-                with without_modes():
+                with _private():
                     watcher.tracer.end_step(optimizer)
                 if stepping.points:
                     number = watcher.tracer.steps.number_of(optimizer)
@@ -278,7 +290,7 @@ class Attachment:
             out = step(self_, optimizer, *args, **kwargs)
             was_skipped = watcher.tracer.steps.taken_by(optimizer) == before
             try:
-                with without_modes():
+                with _private():
                     scale = self_.get_scale()
                     watcher.tracer.end_scaled_step(optimizer, was_skipped=was_skipped, scale=scale)
             except Exception as error:  # the user's training must go on
@@ -305,9 +317,8 @@ class Attachment:
             finally:
                 watcher.fetching -= 1
             try:
-                # Without workers it was made under our eyes.
-                if getattr(self_, "_num_workers", 0) and not tracer.rests and not watcher.fetching:
-                    with without_modes():
+                if not tracer.rests and not watcher.fetching:
+                    with _private():
                         tracer.look_at_batch(batch, points)
             except Exception as error:  # the user's training must go on
                 tracer.give_up(error)
@@ -324,12 +335,13 @@ class Attachment:
             watcher = self._here()
             if watcher is not None and not watcher.tracer.rests:
                 try:
-                    with without_modes():
+                    with _private():
                         watcher.tracer.look_at_outside(tensor, sys._getframe(1), "torch.from_numpy")
                 except Exception as error:  # the user's training must go on
                     watcher.tracer.give_up(error)
             return tensor
 
+        from_numpy.__qualname__, from_numpy.__module__ = "from_numpy", "torch"  # under which it is pickled
         self._wrap(torch, "from_numpy", from_numpy)
 
     def _wrap_compile(self) -> None:
@@ -342,6 +354,7 @@ class Attachment:
                 "and random numbers (dropout) of their own",
                 None,
             )
+            kwargs.pop("fullgraph", None)  # it would raise, since nothing is compiled
             return original(*args, **kwargs)
 
         self._wrap(torch, "compile", compile_and_note)
@@ -358,6 +371,13 @@ class Attachment:
                 return original(self_)
 
         self._wrap(threading.Thread, "_bootstrap_inner", bootstrap)
+
+
+@contextlib.contextmanager
+def _private() -> Iterator[None]:
+    """What we do with tensors outside of ops passes through nobody's modes."""
+    with without_modes(), without_overrides():
+        yield
 
 
 def _unwrapped(function: Any) -> Any:

@@ -62,6 +62,11 @@ class Place:
 NOWHERE = Place((), None)
 
 
+def has_parameters(module: nn.Module) -> bool:
+    """Whether a module has parameters, whatever its own ``parameters`` returns."""
+    return next(nn.Module.parameters(module), None) is not None
+
+
 class ModuleReferences:
     """Weak references to modules, one per module."""
 

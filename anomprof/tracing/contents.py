@@ -13,6 +13,8 @@ from anomprof.sites import functions_are_overridden, without_overrides
 
 _WIDE = frozenset({torch.float32, torch.float64, torch.complex64, torch.complex128})
 _HALF = frozenset({torch.float16, torch.bfloat16})
+#: Tensors that hold numbers themselves; others consist of several, or of none yet.
+PLAIN_TENSORS = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 #: Types of numbers that can be NaN or Inf and that a sum can be taken of.
 LOOKED_AT = _WIDE | _HALF
 
@@ -33,6 +35,8 @@ def is_finite(tensor: torch.Tensor) -> bool:
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:
+    if tensor._is_zerotensor():  # all zeros, without memory: forward-mode differentiation makes them
+        return True
     values = tensor.sum(dtype=torch.float32) if tensor.dtype in _HALF else tensor.sum()
     total = values.item()
     return bool(total - total == 0)  # Inf - Inf and NaN - NaN are NaN

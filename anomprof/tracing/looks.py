@@ -6,7 +6,7 @@ from collections import Counter
 
 import torch
 
-from anomprof.tracing.contents import Contents, contents, is_finite
+from anomprof.tracing.contents import PLAIN_TENSORS, Contents, contents, is_finite
 
 
 class Looks:
@@ -22,7 +22,7 @@ class Looks:
     def thorough(self, tensor: torch.Tensor) -> Contents | None:
         """Counts what a tensor holds; None where that is impossible."""
         try:
-            if tensor.device.type != "meta":  # those hold nothing
+            if type(tensor) in PLAIN_TENSORS and tensor.device.type != "meta" and not tensor._is_zerotensor():
                 return contents(tensor)
         except Exception:  # what kind of tensor it is decides what it raises
             self.failed[_kind(tensor)] += 1
@@ -30,11 +30,13 @@ class Looks:
 
     def if_bad(self, tensor: torch.Tensor) -> Contents | None:
         """Counts what a tensor holds if something in it is bad."""
+        if type(tensor) not in PLAIN_TENSORS:
+            return None
         try:
-            if is_finite(tensor.detach()):
+            if is_finite(tensor):
                 return None
-        except (RuntimeError, NotImplementedError):
-            pass  # it has no sum; counting may still be possible
+        except Exception:  # it has no sum; counting may still be possible
+            pass
         held = self.thorough(tensor)
         return held if held is not None and held.is_bad else None
 

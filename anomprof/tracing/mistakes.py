@@ -181,7 +181,12 @@ def _writer(tracer: Tracer, text: str) -> Write | None:
     fitting = [write for write in tracer.writes if write.version == int(found.group(3)) + 1]
     same_shape = [write for write in fitting if tuple(write.shape) == shape]
     same_size = [write for write in fitting if write.shape.numel() == math.prod(shape)]  # a transposed view
-    return next((writes[-1] for writes in (same_shape, same_size, fitting) if writes), None)
+    for writes in (same_shape, same_size, fitting):
+        # What the engine itself writes are temporaries of its own, most of the time.
+        for candidates in ([write for write in writes if write.phase != "backward"], writes):
+            if candidates:
+                return candidates[-1]
+    return None
 
 
 def _op_in(code: str) -> str:

@@ -50,7 +50,7 @@ class Narrator:
         told = self._told(symptom, event)
         first = origin.first or origin
         inputs = tuple(held.summary() for held in first.inputs)
-        outputs = tuple(held.summary() for held in origin.outputs)
+        outputs = tuple(held.summary() for held in first.outputs)
         module = self.module_of(origin)
         kind = first.kind
         shown_node = node.name if node is not None and origin.phase == "backward" else None
@@ -126,14 +126,14 @@ class Narrator:
 
     def module_name(self, module: nn.Module) -> str:
         """Returns a module's name below its root."""
-        if type(module).__module__ == "torch.nn.modules.loss":
-            return ""  # loss code, whether it is called as a function or kept as a module
         known = self._names.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
         import weakref
 
         name = qualified_name(module)
+        if type(module).__module__ == "torch.nn.modules.loss" and name == type(module).__name__:
+            name = ""  # loss code, whether it is called as a function or as a module of its own
         self._names[id(module)] = (weakref.ref(module), name)
         return name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,8 @@ import torch
 from torch import nn
 
 from anomprof.sites import storage_key
+
+_LOOKUPS_PER_INDEX = 500  # after which the index of memory is made anew: parameters may have been replaced
 
 
 class Stakes:
@@ -22,6 +25,9 @@ class Stakes:
     def __init__(self) -> None:
         self.roots: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._index: dict[int, weakref.ref[torch.Tensor]] = {}
+        self._indexed = (0, 0)
+        self._lookups = 0
 
     def add_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """Notes an optimizer whose step has been called."""
@@ -29,15 +35,23 @@ class Stakes:
 
     def parameter(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """Returns the parameter that a tensor is, or whose memory it shares (``p.data``, a view of it)."""
-        if is_parameter(tensor):
-            return tensor
-        return _sharing(tensor, self._parameters())
+        return tensor if is_parameter(tensor) else self._known(tensor, nn.Parameter)
 
     def buffer(self, tensor: torch.Tensor, module: nn.Module | None) -> torch.Tensor | None:
         """Returns the buffer whose memory a tensor shares, of a running module or of a known model."""
-        if module is not None and (own := _sharing(tensor, module.buffers(recurse=False))) is not None:
-            return own
-        return _sharing(tensor, (held for root in list(self.roots) for held in root.buffers()))
+        own = (
+            next((held for held in module._buffers.values() if held is tensor), None)
+            if module is not None
+            else None
+        )
+        return own if own is not None else self._known(tensor, torch.Tensor)
+
+    def owner(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """Returns the parameter that a tensor is, or whose gradient it is."""
+        parameter = self.parameter(tensor)
+        if parameter is None:
+            parameter = next((held for held in self._parameters() if held.grad is tensor), None)
+        return parameter
 
     def touches(self, tensors: list[torch.Tensor]) -> bool:
         """Whether one of the tensors is a parameter, or its memory is one's."""
@@ -54,9 +68,30 @@ class Stakes:
             and any(held is tensor for held in state.values() for tensor in tensors)
         )
 
+    def _known(self, tensor: torch.Tensor, kind: type) -> torch.Tensor | None:
+        """Returns the parameter or buffer with a tensor's memory."""
+        size = (len(self.roots), len(self._optimizers))
+        self._lookups += 1
+        if size != self._indexed or self._lookups % _LOOKUPS_PER_INDEX == 0:
+            self._index, self._indexed = self._made_index(), size
+        try:
+            found = self._index.get(storage_key(tensor))
+        except (RuntimeError, NotImplementedError):  # sparse tensors have no one storage
+            return None
+        held = found() if found is not None else None
+        return held if held is not None and isinstance(held, nn.Parameter) == (kind is nn.Parameter) else None
+
+    def _made_index(self) -> dict[int, weakref.ref[torch.Tensor]]:
+        index = {}
+        buffers = (held for root in list(self.roots) for held in nn.Module.buffers(root))
+        for held in (*buffers, *self._parameters()):
+            with contextlib.suppress(Exception):  # not made yet, or of a kind without memory of its own
+                index[storage_key(held)] = weakref.ref(held)
+        return index
+
     def _parameters(self) -> Iterator[torch.Tensor]:
         for root in list(self.roots):
-            yield from root.parameters()
+            yield from nn.Module.parameters(root)
         for optimizer in list(self._optimizers):
             for group in optimizer.param_groups:
                 yield from group["params"]
@@ -65,11 +100,3 @@ class Stakes:
 def is_parameter(tensor: torch.Tensor) -> bool:
     """Whether a tensor is what training changes: a leaf that gradients are accumulated in."""
     return isinstance(tensor, nn.Parameter) or (tensor.requires_grad and tensor.is_leaf)
-
-
-def _sharing(tensor: torch.Tensor, candidates: Iterator[torch.Tensor]) -> torch.Tensor | None:
-    try:
-        key = storage_key(tensor)
-        return next((held for held in candidates if held is tensor or storage_key(held) == key), None)
-    except (RuntimeError, NotImplementedError):  # sparse tensors have no one storage
-        return None

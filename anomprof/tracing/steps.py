@@ -105,6 +105,11 @@ class Steps:
             )
         return self._moment
 
+    def make_node(self) -> None:
+        """An autograd node was made outside the engine: in a loop without optimizer, the next forward."""
+        if not self._made and not self._counts:
+            self.gap = ""
+
     def begin_forward(self) -> None:
         """A forward pass begins, or data for it is fetched."""
         self.gap = ""
@@ -120,7 +125,8 @@ class Steps:
             self._backwards_unused += 1
         else:
             self._gradients += 1
-        self.gap = "backward"
+        if accumulates or not self._made:
+            self.gap = "backward"
         self._moment = None
 
     def clear_gradients(self) -> None:
@@ -166,7 +172,13 @@ class Steps:
     def number_of(self, optimizer: torch.optim.Optimizer) -> int:
         """Returns which optimizer it is, in the order in which they first stepped."""
         number = self._order.get(id(optimizer))
-        if number is None or self._optimizers[number]() is not optimizer:
+        if number is not None and self._optimizers[number]() is optimizer:
+            return number
+        gone = [place for place, held in enumerate(self._optimizers) if held() is None]
+        if gone:  # the script has made a new one in its place, for the next epoch perhaps: it counts on
+            number = self._order[id(optimizer)] = gone[0]
+            self._optimizers[number] = weakref.ref(optimizer)
+        else:
             number = self._order[id(optimizer)] = len(self._counts)
             self._counts.append(0)
             self._optimizers.append(weakref.ref(optimizer))

@@ -16,7 +16,7 @@ from anomprof.sites import ENGINE_CODE, current_node, inside_transforms, op_name
 from anomprof.tracing import arrivals, mistakes
 from anomprof.tracing.absorption import absorb
 from anomprof.tracing.backward import BackwardRun, leaves_below
-from anomprof.tracing.calls import NOWHERE, ModuleCall, ModuleReferences, Place
+from anomprof.tracing.calls import NOWHERE, ModuleCall, ModuleReferences, Place, has_parameters
 from anomprof.tracing.contents import Contents, tensors_in
 from anomprof.tracing.events import Event, Marks, NodeSite
 from anomprof.tracing.explanation import Explanation, Operand, bad_numbers, is_additive_mask
@@ -84,7 +84,8 @@ class Tracer:
         """Remembers an in-place write: autograd may object to it later."""
         step = watcher.stepping[-1] if watcher.stepping else None
         points = step.points if step is not None and step.is_from_library else self.frames.read(frame)
-        phase = "backward" if watcher.runs else "optimizer" if self.steps.gap else "forward"
+        is_update = bool(step) or (self.steps.gap != "" and not torch.is_grad_enabled())
+        phase = "backward" if watcher.runs else "optimizer" if is_update else "forward"
         for tensor in kind.written(args, kwargs or {}):
             if isinstance(tensor, torch.Tensor) and not tensor.is_inference():
                 version = tensor._version + 1  # it is counted up after the op
@@ -174,7 +175,7 @@ class Tracer:
             self._wake_if_healed()
             if self.rests:
                 return
-        if next(module.parameters(), None) is not None:  # others compute losses and metrics
+        if has_parameters(module):  # others compute losses and metrics
             if torch.is_grad_enabled() or self.steps.gap == "step":
                 self.steps.begin_forward()
             if not inside_transforms():
@@ -186,7 +187,7 @@ class Tracer:
 
     def leave_root(self, watcher: Watcher, module: nn.Module, out: Any) -> None:
         """A module that no other module called has returned: in evaluation, what it returns matters."""
-        if self.rests or watcher.is_in_backward or next(module.parameters(), None) is None:
+        if self.rests or watcher.is_in_backward or not has_parameters(module):
             return
         for tensor in tensors_in(out):
             if tensor.requires_grad or not is_number(tensor):
@@ -206,7 +207,9 @@ class Tracer:
     def look_at_batch(self, batch: Any, points: tuple[Point, ...]) -> None:
         """A data loader has delivered a batch that its workers made."""
         for tensor in tensors_in(batch):
-            if is_number(tensor) and (held := self.looks.if_bad(tensor)) is not None:
+            if not is_number(tensor) or self.marks.of(tensor) is not None:
+                continue
+            if (held := self.looks.if_bad(tensor)) is not None:
                 self.outside_event(
                     tensor, held, Place(points, None), "DataLoader", arrivals.bad_samples(tensor)
                 )
@@ -272,7 +275,10 @@ class Tracer:
             watcher.runs[-1].events.extend(run.events)
         else:
             self.steps.end_backward(accumulates=run.accumulates)
-        if self.rests or not run.events or inside_transforms():
+        if self.rests or not run.events:
+            return
+        if inside_transforms():
+            self._note_gradients_of_transform(result)
             return
         if run.accumulates:
             gradients = [(leaf, leaf.grad) for leaf in leaves_below(run.roots)]
@@ -301,6 +307,14 @@ class Tracer:
         finding = mistakes.explain(self, watcher, run, str(error))
         if finding is not None:
             self.keep(finding)
+
+    def _note_gradients_of_transform(self, gradients: Any) -> None:
+        """What torch.func's grad returns is harm once it is used."""
+        for gradient in tensors_in(gradients):
+            mark = self.marks.of(without_transforms(gradient))
+            event = mark.event(True) if mark is not None else None
+            if event is not None and not event.is_all_literal:
+                self.outputs.add(event, Symptom("gradient returned by torch.func"))
 
     def _harm_gradient(
         self, leaf: torch.Tensor, gradient: torch.Tensor, held: Contents, run: BackwardRun
@@ -392,7 +406,7 @@ class Tracer:
 
     def _check_written(self, watcher: Watcher, event: Event, tensors: list[torch.Tensor]) -> None:
         """A bad value was written into a tensor: a parameter, a buffer, the state of an optimizer?"""
-        if event.is_all_literal or watcher.is_in_backward:
+        if event.is_all_literal or event.is_uninitialised or watcher.is_in_backward:
             return
         module = watcher.call.module() if watcher.call is not None else None
         for tensor in tensors:
@@ -450,7 +464,7 @@ class Tracer:
         event.outputs = tuple(held for _, held in bad[:4])
         event.inputs = tuple(held for _, held, _ in operands[:6] if held is not None)
         if phase == "optimizer":
-            owners = [parameter for t, _ in bad if (parameter := self.stakes.parameter(t)) is not None]
+            owners = [parameter for t, _ in bad if (parameter := self.stakes.owner(t)) is not None]
             event.owners = tuple(weakref.ref(owner) for owner in owners[:8])
             if not owners and watcher.stepping:
                 event.owners = self.stakes.state_owners(watcher.stepping[-1].optimizer, [t for t, _ in bad])

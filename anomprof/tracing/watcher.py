@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from anomprof.sites import DispatchMode, current_node, modes_entered, next_sequence_number, without_modes
+from anomprof.sites import (
+    DispatchMode,
+    consists_of_others,
+    current_node,
+    modes_entered,
+    next_sequence_number,
+    without_modes,
+)
 from anomprof.tracing.backward import BackwardRun, ForwardSites
 from anomprof.tracing.calls import ModuleCall
-from anomprof.tracing.contents import LOOKED_AT, is_finite
+from anomprof.tracing.contents import LOOKED_AT, PLAIN_TENSORS, is_finite
 from anomprof.tracing.ops import OpKind, kind_of
 
 if TYPE_CHECKING:
     from anomprof.tracing.tracer import Tracer
 
 _Tensor = torch.Tensor
-_PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, torch.nn.Buffer})
 _KINDS: dict[Any, OpKind] = {}
 
 
@@ -44,8 +50,11 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
         self.sites = ForwardSites()
         self.fetching = 0
         self.stepping: list[Any] = []
-        self.is_shielded = modes_entered() > 0
+        self.modes_below = modes_entered()
         self.number = -1
+
+    #: Operators that take functions (``torch.cond``) run unseen, which is better than not at all.
+    supports_higher_order_operators = True
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -56,16 +65,19 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Runs an op and looks at its result."""
         tracer = self.tracer
-        if types and not _PLAIN.issuperset(types):
-            return NotImplemented  # a tensor subclass: the ops it consists of come by one by one
-        if tracer.rests:
+        if tracer.rests or modes_entered() != self.modes_below:
+            # A mode of torch's own below us means that a graph is being captured: nothing has a value there.
             return func(*args, **kwargs) if kwargs else func(*args)
+        if types and not PLAIN_TENSORS.issuperset(types) and any(consists_of_others(kind) for kind in types):
+            return NotImplemented  # the ops that such a tensor consists of come by one by one
         kind = _KINDS.get(func)
         if kind is None:
             kind = _KINDS[func] = kind_of(func)
         number = next_sequence_number()
         if number != self.number:
             self.number = number
+            if tracer.steps.gap and not self.runs:
+                tracer.steps.make_node()
             if self.runs:
                 self._note_in_engine(number - 1, func, sys._getframe(1))
             else:
@@ -112,12 +124,12 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
         return False
 
     def _may_be_bad(self, tensor: Any) -> bool:
-        if not isinstance(tensor, _Tensor) or tensor.dtype not in LOOKED_AT:
-            if isinstance(tensor, _Tensor) and tensor.is_floating_point():
-                return self.tracer.looks.is_bad(tensor)
-            return False
+        if type(tensor) not in PLAIN_TENSORS:
+            return False  # no tensor, or one that consists of others
+        if tensor.dtype not in LOOKED_AT:
+            return tensor.is_floating_point() and self.tracer.looks.is_bad(tensor)
         try:
-            if self.is_shielded:
+            if self.modes_below:
                 with without_modes():
                     return not is_finite(tensor)
             return not is_finite(tensor)

@@ -25,7 +25,7 @@ class Stakes:
     def __init__(self) -> None:
         self.roots: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._index: dict[int, weakref.ref[torch.Tensor]] = {}
+        self._index: dict[tuple[int, bool], weakref.ref[torch.Tensor]] = {}
         self._indexed = (0, 0)
         self._lookups = 0
 
@@ -35,16 +35,13 @@ class Stakes:
 
     def parameter(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """Returns the parameter that a tensor is, or whose memory it shares (``p.data``, a view of it)."""
-        return tensor if is_parameter(tensor) else self._known(tensor, nn.Parameter)
+        return tensor if is_parameter(tensor) else self._known(tensor, is_buffer=False)
 
     def buffer(self, tensor: torch.Tensor, module: nn.Module | None) -> torch.Tensor | None:
         """Returns the buffer whose memory a tensor shares, of a running module or of a known model."""
-        own = (
-            next((held for held in module._buffers.values() if held is tensor), None)
-            if module is not None
-            else None
-        )
-        return own if own is not None else self._known(tensor, torch.Tensor)
+        own = module._buffers.values() if module is not None else ()
+        found = next((held for held in own if held is tensor), None)
+        return found if found is not None else self._known(tensor, is_buffer=True)
 
     def owner(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """Returns the parameter that a tensor is, or whose gradient it is."""
@@ -68,25 +65,24 @@ class Stakes:
             and any(held is tensor for held in state.values() for tensor in tensors)
         )
 
-    def _known(self, tensor: torch.Tensor, kind: type) -> torch.Tensor | None:
+    def _known(self, tensor: torch.Tensor, *, is_buffer: bool) -> torch.Tensor | None:
         """Returns the parameter or buffer with a tensor's memory."""
         size = (len(self.roots), len(self._optimizers))
         self._lookups += 1
         if size != self._indexed or self._lookups % _LOOKUPS_PER_INDEX == 0:
             self._index, self._indexed = self._made_index(), size
         try:
-            found = self._index.get(storage_key(tensor))
+            found = self._index.get((storage_key(tensor), is_buffer))
         except (RuntimeError, NotImplementedError):  # sparse tensors have no one storage
             return None
-        held = found() if found is not None else None
-        return held if held is not None and isinstance(held, nn.Parameter) == (kind is nn.Parameter) else None
+        return found() if found is not None else None
 
-    def _made_index(self) -> dict[int, weakref.ref[torch.Tensor]]:
+    def _made_index(self) -> dict[tuple[int, bool], weakref.ref[torch.Tensor]]:
+        buffers = [(held, True) for root in list(self.roots) for held in nn.Module.buffers(root)]
         index = {}
-        buffers = (held for root in list(self.roots) for held in nn.Module.buffers(root))
-        for held in (*buffers, *self._parameters()):
+        for held, is_buffer in (*buffers, *((held, False) for held in self._parameters())):
             with contextlib.suppress(Exception):  # not made yet, or of a kind without memory of its own
-                index[storage_key(held)] = weakref.ref(held)
+                index[storage_key(held), is_buffer] = weakref.ref(held)
         return index
 
     def _parameters(self) -> Iterator[torch.Tensor]:

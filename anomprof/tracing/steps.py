@@ -155,7 +155,7 @@ class Steps:
 
     def count(self) -> int:
         """Returns how many steps were taken: those of the optimizer that stepped most."""
-        return max(self._counts, default=self._backwards)
+        return max(self._counts, default=self._backwards or self._gradients)
 
     def add_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
         """An optimizer has been made."""

@@ -319,7 +319,8 @@ class Attachment:
             try:
                 if not tracer.rests and not watcher.fetching:
                     with _private():
-                        tracer.look_at_batch(batch, points)
+                        workers = bool(getattr(self_, "_num_workers", 0))
+                        tracer.look_at_batch(batch, points, from_workers=workers)
             except Exception as error:  # the user's training must go on
                 tracer.give_up(error)
             return batch

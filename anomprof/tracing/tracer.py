@@ -204,10 +204,10 @@ class Tracer:
             else:  # some of it may be meant to be dropped
                 self.outputs.add(event, symptom)
 
-    def look_at_batch(self, batch: Any, points: tuple[Point, ...]) -> None:
-        """A data loader has delivered a batch that its workers made."""
+    def look_at_batch(self, batch: Any, points: tuple[Point, ...], *, from_workers: bool) -> None:
+        """A data loader has delivered a batch; what its workers made was not seen before."""
         for tensor in tensors_in(batch):
-            if not is_number(tensor) or self.marks.of(tensor) is not None:
+            if not is_number(tensor) or (self.marks.of(tensor) is not None and not from_workers):
                 continue
             if (held := self.looks.if_bad(tensor)) is not None:
                 self.outside_event(

@@ -253,7 +253,7 @@ class Attachment:
 
         self._wrap(torch.optim.Optimizer, "__init__", made)
         for optimizer in living(torch.optim.Optimizer):
-            self.tracer.steps.add_optimizer(optimizer)
+            self.tracer.steps.add_optimizer(optimizer, is_older=True)
         self._undo.append(register_optimizer_step_pre_hook(before).remove)
         self._undo.append(register_optimizer_step_post_hook(after).remove)
 

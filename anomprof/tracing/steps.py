@@ -91,6 +91,7 @@ class Steps:
         self._pattern: list[int] = []
         self._optimizers: list[weakref.ref[Any]] = []
         self._made: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._older: weakref.WeakSet[Any] = weakref.WeakSet()
         self._backwards = 0
         self._gradients = 0
         self._backwards_unused = 0
@@ -157,13 +158,18 @@ class Steps:
         """Returns how many steps were taken: those of the optimizer that stepped most."""
         return max(self._counts, default=self._backwards or self._gradients)
 
-    def add_optimizer(self, optimizer: torch.optim.Optimizer) -> None:
-        """An optimizer has been made."""
-        self._made.add(optimizer)
+    def add_optimizer(self, optimizer: torch.optim.Optimizer, *, is_older: bool = False) -> None:
+        """An optimizer has been made.
+
+        Args:
+            optimizer: It.
+            is_older: Whether it was there before the trace: perhaps one that nobody uses any more.
+        """
+        (self._older if is_older else self._made).add(optimizer)
 
     def optimizers_made(self) -> int:
-        """Returns how many optimizers there are, stepped or not."""
-        return max(len(self._made), len(self._counts))
+        """Returns how many optimizers there are, stepped or not; older ones count as one until they step."""
+        return max(len(self._made), len(self._counts), min(len(self._older), 1))
 
     def taken_by(self, optimizer: torch.optim.Optimizer) -> int:
         """Returns how many steps one optimizer has taken."""

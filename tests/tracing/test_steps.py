@@ -81,3 +81,14 @@ def test_each_optimizer_is_counted_by_itself():
         steps.end_step(which)
     assert steps.now().counts == (2, 1)
     assert (steps.taken_by(a), steps.taken_by(b), steps.count()) == (2, 1, 2)
+
+
+def test_older_optimizers_that_never_step_do_not_hold_the_count_back():
+    steps, old, unused, own = Steps(), optimizer(), optimizer(), optimizer()
+    steps.add_optimizer(old, is_older=True)
+    steps.add_optimizer(unused, is_older=True)
+    assert steps.optimizers_made() == 1
+    steps.add_optimizer(own)
+    steps.end_step(own)
+    steps.begin_forward()
+    assert steps.now().step(steps.optimizers_made()) == 1

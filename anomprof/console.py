@@ -55,6 +55,14 @@ class Console(io.TextIOBase):
         target = self._target()
         return target is not None and os.isatty(target)
 
+    def width(self, otherwise: int) -> int:
+        """Returns the terminal's columns; ``otherwise`` where nobody is looking."""
+        target = self._target()
+        if target is not None:
+            with contextlib.suppress(OSError):
+                return os.get_terminal_size(target).columns or otherwise
+        return otherwise
+
     def fileno(self) -> int:
         """The descriptor written to, which is not 2.
 

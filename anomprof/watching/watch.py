@@ -79,7 +79,8 @@ class Watch:
 
             folder = self._folder if self._ranks is None else self._ranks.folder
             paths = run_folder.write_pages(folder, together)
-            self._console.write(finding_text.summary(together) + "\n")
+            width = self._console.width(finding_text.WIDTH)
+            self._console.write(finding_text.summary(together, width=width) + "\n")
             names = ", ".join([path.name for path in paths[1:]] + [FILE_NAME])
             self._console.write(f"Wrote {_shown_path(paths[0])} (beside it {names})\n")
 
@@ -111,7 +112,9 @@ class Watch:
         with self._without_trace():
             from anomprof.report import finding_text
 
-            text = finding_text.announce(finding, colour=self._console.isatty())
+            text = finding_text.announce(
+                finding, colour=self._console.isatty(), width=self._console.width(finding_text.WIDTH)
+            )
             self._console.write(f"\n{text}\n\n")
             self._save(self.findings())
         if self._stop:

@@ -50,6 +50,21 @@ def test_a_finding_takes_at_most_14_lines_of_100_columns(name: str) -> None:
     assert "first " in lines[0]
 
 
+@pytest.mark.parametrize("width", [60, 80, 99])
+@pytest.mark.parametrize("name", ODD)
+def test_a_finding_fits_a_narrow_terminal(name: str, width: int) -> None:
+    lines = announce(ODD[name], width=width).split("\n")
+    assert len(lines) <= 18
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_a_wide_terminal_is_not_filled_and_a_tiny_one_not_obeyed() -> None:
+    assert announce(ODD["long"], width=240) == announce(ODD["long"])
+    assert announce(ODD["long"], width=3) == announce(ODD["long"], width=60)
+    findings = Findings(3, (ODD["long"],), (Note("word " * 60),))
+    assert max(map(cell_len, summary(findings, width=72).split("\n"))) <= 72
+
+
 def test_what_and_where_stand_in_the_first_line() -> None:
     first = announce(sample.finding()).splitlines()[0]
     assert first == "anomprof: first NaN: step 2, backward, energy, aten::sqrt, train.py:17"

@@ -31,7 +31,7 @@ def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
         event = mark.event(held.nan > 0) if mark is not None else None
         if event is None:
             place = Place(call.points, None)
-            event = tracer.outside_event(tensor, held, place, "parameter", phase="parameter")
+            event = tracer.circumstances.outside(tensor, held, place, "parameter", phase="parameter")
         if event.is_all_literal or (is_buffer and event.origins[0].is_uninitialised):
             continue
         _blame(event, tensor)

@@ -350,7 +350,7 @@ class Attachment:
 
         @functools.wraps(original)
         def compile_and_note(*args: Any, **kwargs: Any) -> Any:
-            self.tracer.note(
+            self.tracer.ledger.note(
                 "torch.compile is off while the trace watches: compiled parts ran op by op, with rounding "
                 "and random numbers (dropout) of their own",
                 None,

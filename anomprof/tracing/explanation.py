@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from anomprof.sites import without_overrides
+from anomprof.tracing.calls import Place
 from anomprof.tracing.contents import Contents, numbers_in
 from anomprof.tracing.events import Event, Mark, merged
 from anomprof.tracing.ops import ABSORB_MINUS_INF
@@ -22,8 +23,8 @@ _LONGEST_CHAIN = 48  # links; beyond that a chain keeps its two ends
 
 #: An operand of an op: the tensor, what it held (None where the op has overwritten it), what was known of it.
 Operand = tuple[torch.Tensor, Contents | None, Mark | None]
-#: Makes the event of a value from outside: tensor, contents, event that met it, op to name.
-OutsideEvent = Callable[[torch.Tensor, Contents, Event, str], Event]
+#: Makes the event of a value from outside: tensor, contents, place that met it, op to name.
+OutsideEvent = Callable[[torch.Tensor, Contents, Place, str], Event]
 
 _FILLS = frozenset(
     """
@@ -135,7 +136,7 @@ class Explanation:
             ):
                 return earlier
         owner = is_parameter(tensor)
-        made = self._outside(tensor, held, event, "parameter" if owner else event.op)
+        made = self._outside(tensor, held, event.place, "parameter" if owner else event.op)
         if event.phase == "backward" or (event.phase == "optimizer" and not owner):
             made.phase, made.is_literal = "backward", False
         elif owner:

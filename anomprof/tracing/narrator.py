@@ -89,6 +89,16 @@ class Narrator:
             message=origin.message,
         )
 
+    def harmless(self, origin: Event) -> str:
+        """Returns the note on a bad value of which nothing came."""
+        frames = self.frames(origin.place)
+        kind = "NaN" if origin.kind == "nan" else "Inf"
+        op = origin.node.op if origin.node is not None and origin.node.op else origin.op
+        module = self.module_of(origin)
+        where = f"{frames[0].file}:{frames[0].line}" if frames else "an unknown line"
+        what = ", ".join(filter(None, (op, module, origin.phase)))
+        return f"{kind} at {where} ({what}) harmed nothing: it reached no loss, gradient, parameter or output"
+
     def repeated(self, finding: Finding, event: Event) -> Finding:
         """Returns a finding that has happened once more."""
         step = self.step_of(event.moment)

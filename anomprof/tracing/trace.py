@@ -54,8 +54,8 @@ class Trace:
             return Findings(0)
         tracer = self._attachment.tracer
         facts = {"not_watched": [f"{count} results: {what}" for what, count in tracer.looks.failed.items()]}
-        notes = (*tracer.notes.values(), *self._troubles)
-        return Findings(tracer.steps.count(), tuple(tracer.findings.values()), notes, facts)
+        notes = (*tracer.ledger.notes, *self._troubles)
+        return Findings(tracer.steps.count(), tracer.ledger.findings, notes, facts)
 
     def __enter__(self) -> Trace:
         if Trace._entered is not None:

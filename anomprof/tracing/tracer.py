@@ -11,16 +11,18 @@ from typing import Any
 import torch
 from torch import nn
 
-from anomprof.findings import Finding, Note
-from anomprof.sites import ENGINE_CODE, current_node, inside_transforms, op_name, without_transforms
+from anomprof.findings import Finding
+from anomprof.sites import ENGINE_CODE, inside_transforms, without_transforms
 from anomprof.tracing import arrivals, mistakes
 from anomprof.tracing.absorption import absorb
 from anomprof.tracing.backward import BackwardRun, leaves_below
-from anomprof.tracing.calls import NOWHERE, ModuleCall, ModuleReferences, Place, has_parameters
+from anomprof.tracing.calls import ModuleCall, ModuleReferences, Place, has_parameters
+from anomprof.tracing.circumstances import Circumstances, is_among
 from anomprof.tracing.contents import Contents, tensors_in
-from anomprof.tracing.events import Event, Marks, NodeSite
-from anomprof.tracing.explanation import Explanation, Operand, bad_numbers, is_additive_mask
+from anomprof.tracing.events import Event, Marks
+from anomprof.tracing.explanation import Explanation, bad_numbers
 from anomprof.tracing.frames import FrameReader, Point
+from anomprof.tracing.ledger import Ledger
 from anomprof.tracing.looks import Looks, is_number
 from anomprof.tracing.narrator import Narrator
 from anomprof.tracing.ops import OpKind
@@ -31,9 +33,7 @@ from anomprof.tracing.steps import Steps
 from anomprof.tracing.symptom import Symptom
 from anomprof.tracing.watcher import Watcher
 
-_MOST_FINDINGS = 20
 _MOST_WRITES = 20_000  # in-place writes remembered, to name the one that autograd objects to
-_COMPILED_CALL = "compile_wrapper"  # the function of torch.compile that calls what was compiled
 
 
 class Tracer:
@@ -66,15 +66,13 @@ class Tracer:
         self.references = ModuleReferences()
         self.scaling = LossScaling()
         self.narrator = Narrator(self.steps)
-        self.explanation = Explanation(self._unseen_operand)
+        self.ledger = Ledger(self.narrator, on_finding)
+        self.circumstances = Circumstances(self.frames, self.steps, self.stakes, self.looks, self.marks)
+        self.explanation = Explanation(self.circumstances.outside)
         self.rests = False
         self.has_failed = False
         self.writes: deque[mistakes.Write] = deque(maxlen=_MOST_WRITES)
-        self.findings: dict[Any, Finding] = {}
-        self.notes: dict[str, Note] = {}
-        self._on_finding = on_finding
         self._on_trouble = on_trouble
-        self._order = 0
         self._last_loss: Event | None = None
         self._sick: weakref.ref[torch.Tensor] | None = None
 
@@ -106,17 +104,18 @@ class Tracer:
         """An op has made or written something that may be bad."""
         kwargs = kwargs or {}
         written = [t for t in kind.written(args, kwargs) if isinstance(t, torch.Tensor)]
-        made = written + [t for t in tensors_in(out) if not _is_among(t, written)]
+        made = written + [t for t in tensors_in(out) if not is_among(t, written)]
         bad = [(t, held) for t in made if is_number(t) and (held := self.looks.thorough(t)) and held.is_bad]
         if not bad:  # the sum overflowed, the values did not
             if self.marks:
                 self.found_finite(watcher, kind, args, kwargs, out)
             return
-        operands = self._operands(kind, args, kwargs, written)
-        event = self._event(watcher, kind, operands, bad, written, frame)
+        operands = self.circumstances.operands(kind, args, kwargs, written)
+        event = self.circumstances.event(watcher, kind, operands, bad, written, frame)
         self.explanation.explain(event, operands, bad_numbers(args, kwargs), [held for _, held in bad])
-        event.is_uninitialised = kind.is_uninitialised
         self.explanation.remember(event, watcher.number - 1)
+        if event.origins == (event,) and not (event.is_literal or event.is_uninitialised):
+            self.ledger.doubt(event)
         for tensor, held in bad:
             self.marks.add(tensor, event, nan=held.nan > 0, inf=held.inf > 0)
         for tensor in written:
@@ -130,7 +129,7 @@ class Tracer:
         is_loss = len(bad) == 1 and bad[0][0].numel() == 1 and any(t.requires_grad for t, _, _ in operands)
         if is_loss and event.phase == "forward" and torch.is_grad_enabled():
             self._last_loss = event
-        self._check_written(watcher, event, [t for t, _ in bad if _is_among(t, written)])
+        self._check_written(watcher, event, [t for t, _ in bad if is_among(t, written)])
 
     def found_finite(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, out: Any) -> None:
         """An op's result is finite, though bad values are about: what it overwrote, absorbed or read."""
@@ -210,44 +209,26 @@ class Tracer:
             if not is_number(tensor) or (self.marks.of(tensor) is not None and not from_workers):
                 continue
             if (held := self.looks.if_bad(tensor)) is not None:
-                self.outside_event(
-                    tensor, held, Place(points, None), "DataLoader", arrivals.bad_samples(tensor)
-                )
+                self._arrive(tensor, held, points, "DataLoader", arrivals.bad_samples(tensor))
 
     def look_at_outside(self, tensor: torch.Tensor, frame: Any, op: str) -> None:
         """A tensor was made of memory that is not torch's."""
         if is_number(tensor) and (held := self.looks.if_bad(tensor)) is not None:
-            self.outside_event(tensor, held, Place(self.frames.read(frame), None), op)
-
-    def outside_event(
-        self,
-        tensor: torch.Tensor,
-        held: Contents,
-        place: Place,
-        op: str,
-        message: str = "",
-        phase: str = "input",
-    ) -> Event:
-        """Makes the event of a bad value that comes from outside, and marks its memory."""
-        event = self._bare_event(phase, op, place, held.nan > 0, held.inf > 0)
-        event.outputs = (held,)
-        event.is_outside, event.message = True, message
-        event.is_literal = not held.nan and not held.plus_inf and is_additive_mask(tensor)
-        event.origins = (event,)
-        self.marks.add(tensor, event, nan=held.nan > 0, inf=held.inf > 0)
-        return event
+            self._arrive(tensor, held, self.frames.read(frame), op)
 
     def _look_at_inputs(self, inputs: Any, call: ModuleCall) -> None:
         for tensor in tensors_in(inputs):
             if is_number(tensor) and not tensor.requires_grad and self.marks.of(tensor) is None:
                 held = self.looks.if_bad(tensor)
                 if held is not None:
-                    self.outside_event(
-                        tensor, held, Place(call.points, None), "input", arrivals.bad_samples(tensor)
-                    )
+                    self._arrive(tensor, held, call.points, "input", arrivals.bad_samples(tensor))
 
-    def _unseen_operand(self, tensor: torch.Tensor, held: Contents, event: Event, op: str) -> Event:
-        return self.outside_event(tensor, held, event.place, op)
+    def _arrive(
+        self, tensor: torch.Tensor, held: Contents, points: tuple[Point, ...], op: str, message: str = ""
+    ) -> None:
+        event = self.circumstances.outside(tensor, held, Place(points, None), op, message)
+        if not event.is_literal:
+            self.ledger.doubt(event)
 
     # The autograd engine ----------------------------------------------------------------------
 
@@ -265,7 +246,7 @@ class Tracer:
             mark = self.marks.of(root)
             event = mark.event(held.nan > 0) if mark is not None else None
             if event is None:
-                event = self.outside_event(root, held, run.place, "", phase="forward")
+                event = self.circumstances.outside(root, held, run.place, "", phase="forward")
             self.harm(event, Symptom("loss"), literal_counts=True)
 
     def end_backward(self, watcher: Watcher, run: BackwardRun, result: Any, inputs: Any) -> None:
@@ -306,7 +287,7 @@ class Tracer:
             return
         finding = mistakes.explain(self, watcher, run, str(error))
         if finding is not None:
-            self.keep(finding)
+            self.ledger.keep(finding)
 
     def _note_gradients_of_transform(self, gradients: Any) -> None:
         """What torch.func's grad returns is harm once it is used."""
@@ -335,6 +316,8 @@ class Tracer:
         symptom = Symptom.of("gradient of", leaf)
         if self.scaling.is_scaled:
             self.scaling.hold(event, symptom)
+            for origin in event.origins:
+                self.ledger.settle(origin)
         else:
             self.harm(event, symptom, literal_counts=True)
 
@@ -352,7 +335,7 @@ class Tracer:
     def end_scaled_step(self, optimizer: torch.optim.Optimizer, *, was_skipped: bool, scale: float) -> None:
         """A GradScaler has let an optimizer step, or has skipped it."""
         if was_skipped:
-            self.note(
+            self.ledger.note(
                 f"GradScaler skipped the update (scale {scale:g})", self.narrator.step_of(self.steps.now())
             )
             self.steps.end_step(optimizer)
@@ -377,12 +360,7 @@ class Tracer:
                 origin.phase = "optimizer"  # what it computed went into an update, not into a forward pass
             if origin.is_uninitialised and origin.phase == "forward":
                 origin.phase = "input"
-            self._report(origin, event, symptom)
-
-    def note(self, what: str, step: int | None) -> None:
-        """Keeps something worth knowing."""
-        known = self.notes.get(what)
-        self.notes[what] = Note(what, step, 1) if known is None else Note(what, known.step, known.times + 1)
+            self.ledger.report(origin, event, symptom)
 
     def finish(self) -> None:
         """Draws the conclusions that only the end allows."""
@@ -391,15 +369,16 @@ class Tracer:
         for event, symptom in self.scaling.finish():
             self.harm(event, symptom)
         last = self._last_loss
-        if last is not None and not self.findings and last.moment.is_same_step(self.steps.now()):
+        if last is not None and not self.ledger.findings and last.moment.is_same_step(self.steps.now()):
             self.harm(last, Symptom("loss, on which training ended without a backward"))
+        self.ledger.close()
 
     def stop(self, error: BaseException) -> None:
         """An error has ended the training: a forbidden change in place, or a check that met a bad value."""
         finding = mistakes.explain_raised(self, error)
         if finding is not None:
-            self.keep(finding)
-        elif not self.findings and mistakes.is_about_bad_values(error):
+            self.ledger.keep(finding)
+        elif not self.ledger.findings and mistakes.is_about_bad_values(error):
             recent = self.explanation.last_of(self.steps.now())
             if recent is not None:
                 self.harm(recent, Symptom(f"{type(error).__name__}, which ended the script"))
@@ -427,120 +406,3 @@ class Tracer:
     def _is_healed(self) -> bool:
         tensor = self._sick() if self._sick is not None else None
         return tensor is None or self.looks.if_bad(tensor) is None
-
-    # Events -----------------------------------------------------------------------------------
-
-    def _operands(
-        self, kind: OpKind, args: Any, kwargs: dict[str, Any], written: list[torch.Tensor]
-    ) -> list[Operand]:
-        operands: list[Operand] = []
-        for tensor in tensors_in((args, kwargs)):
-            if not is_number(tensor):
-                continue
-            is_written = _is_among(tensor, written)
-            if is_written and kind.overwrites:
-                continue
-            held = None if is_written else self.looks.thorough(tensor)
-            operands.append((tensor, held, self.marks.of(tensor)))
-        return operands
-
-    def _event(
-        self,
-        watcher: Watcher,
-        kind: OpKind,
-        operands: list[Operand],
-        bad: list[tuple[torch.Tensor, Contents]],
-        written: list[torch.Tensor],
-        frame: Any,
-    ) -> Event:
-        phase = self._phase(watcher, kind, operands, written)
-        nan, inf = any(held.nan for _, held in bad), any(held.inf for _, held in bad)
-        event = self._bare_event(phase, kind.name, NOWHERE, nan, inf)
-        if phase == "backward":
-            self._place_in_backward(event, watcher, frame)
-        else:
-            event.place = Place(self.frames.read(frame), watcher.call)
-            event.is_compiled = _is_compiled(frame)
-        event.outputs = tuple(held for _, held in bad[:4])
-        event.inputs = tuple(held for _, held, _ in operands[:6] if held is not None)
-        if phase == "optimizer":
-            owners = [parameter for t, _ in bad if (parameter := self.stakes.owner(t)) is not None]
-            event.owners = tuple(weakref.ref(owner) for owner in owners[:8])
-            if not owners and watcher.stepping:
-                event.owners = self.stakes.state_owners(watcher.stepping[-1].optimizer, [t for t, _ in bad])
-        return event
-
-    def _place_in_backward(self, event: Event, watcher: Watcher, frame: Any) -> None:
-        has_python, points = self.frames.read_in_engine(frame)
-        running = current_node()
-        node: NodeSite | None = watcher.sites.node_site(running, op_name) if running is not None else None
-        event.node = node
-        started = watcher.runs[0].place if watcher.runs else NOWHERE
-        if points:
-            event.from_python, event.place = True, Place(points, watcher.call)
-        elif node is not None and node.place is not None:
-            event.place = node.place
-        else:
-            # A hook that a library has set, or a node that no forward op made: the line that ran backward.
-            event.from_python = event.in_library = has_python
-            event.place = Place(started.points, None)
-
-    def _bare_event(self, phase: str, op: str, place: Place, nan: bool, inf: bool) -> Event:
-        self._order += 1
-        return Event(self._order, self.steps.now(), phase, op, place, nan, inf)
-
-    def _phase(
-        self, watcher: Watcher, kind: OpKind, operands: list[Operand], written: list[torch.Tensor]
-    ) -> str:
-        if watcher.is_in_backward:
-            return "backward"
-        is_arrival = not operands and kind.name in ("aten::set_", "aten::lift_fresh")
-        if watcher.fetching or is_arrival:
-            return "input"
-        gap = self.steps.gap
-        if not gap or watcher.call is not None:
-            return "forward"
-        if torch.is_grad_enabled() and not written and any(tensor.requires_grad for tensor, _, _ in operands):
-            return "forward"
-        touched = [tensor for tensor, _, _ in operands] + written
-        if gap == "step" and not watcher.stepping and not self.stakes.touches(touched):
-            return "forward"
-        return "optimizer"
-
-    # Findings ---------------------------------------------------------------------------------
-
-    def keep(self, finding: Finding) -> None:
-        """Keeps a finding that was made elsewhere."""
-        self._keep((finding.kind, finding.phase, (finding.file, finding.line)), finding)
-
-    def _report(self, origin: Event, event: Event, symptom: Symptom) -> None:
-        line = origin.place.all_points()[:1]
-        key = (origin.node.op if origin.node else origin.op, origin.phase, str(line))
-        known = self.findings.get(key)
-        if known is not None:
-            self.findings[key] = self.narrator.repeated(known, event)
-            return
-        same_line = [f for k, f in self.findings.items() if k[-1] == key[-1] and f.phase == "forward"]
-        if origin.phase == "backward" and same_line:
-            return  # the line went wrong in forward already: its own backward adds nothing
-        if len(self.findings) >= _MOST_FINDINGS:
-            self.note("more origins than are shown: only the first ones were kept", None)
-            return
-        self._keep(key, self.narrator.finding(origin, event, symptom))
-
-    def _keep(self, key: Any, finding: Finding) -> None:
-        if key not in self.findings:
-            self.findings[key] = finding
-            self._on_finding(finding)
-
-
-def _is_among(tensor: torch.Tensor, tensors: list[torch.Tensor]) -> bool:
-    return any(tensor is other for other in tensors)  # == would compare the elements
-
-
-def _is_compiled(frame: Any) -> bool:
-    while frame is not None:
-        if frame.f_code.co_name == _COMPILED_CALL:
-            return True
-        frame = frame.f_back
-    return False

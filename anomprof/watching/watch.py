@@ -105,8 +105,8 @@ class Watch:
             return Findings(0, (), tuple(self._troubles), {**facts, "torch_was_imported": False})
         tracer = self._attachment.tracer
         facts["not_watched"] = [f"{count} results: {what}" for what, count in tracer.looks.failed.items()]
-        found = tuple(tracer.findings.values())
-        return Findings(tracer.steps.count(), found, (*tracer.notes.values(), *self._troubles), facts)
+        notes = (*tracer.ledger.notes, *self._troubles)
+        return Findings(tracer.steps.count(), tracer.ledger.findings, notes, facts)
 
     def _announce(self, finding: Finding) -> None:
         with self._without_trace():

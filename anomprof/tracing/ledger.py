@@ -8,6 +8,7 @@ from typing import Any
 
 from anomprof.findings import Finding, Note
 from anomprof.tracing.events import Event
+from anomprof.tracing.frames import Point
 from anomprof.tracing.narrator import Narrator
 from anomprof.tracing.steps import Moment
 from anomprof.tracing.symptom import Symptom
@@ -36,8 +37,9 @@ class Ledger:
         self._on_finding = on_finding
         self._findings: dict[Any, Finding] = {}
         self._notes: dict[str, Note] = {}
-        self._harmless: dict[Any, _Harmless] = {}
-        self._harmful: set[Any] = set()
+        self._harmless: dict[tuple[Point, ...], _Harmless] = {}
+        self._harmful: set[tuple[Point, ...]] = set()
+        self._harmed: tuple[Moment, ...] = ()
         self._left_out = 0
 
     @property
@@ -58,8 +60,11 @@ class Ledger:
     def report(self, origin: Event, event: Event, symptom: Symptom) -> None:
         """An origin has done harm, which was noticed through ``event``: makes it a finding."""
         self.settle(origin)
-        op, line = _line(origin)
-        key = (op, origin.phase, line)
+        self._harmed = (origin.moment, event.moment)
+        # What else went bad in such a step may have had a part in it.
+        self._harmless = {key: held for key, held in self._harmless.items() if not self._is_harmed(held.last)}
+        line = _line(origin)
+        key = (origin.node.op if origin.node else origin.op, origin.phase, line)
         known = self._findings.get(key)
         if known is not None:
             self._findings[key] = self._narrator.repeated(known, event)
@@ -79,6 +84,8 @@ class Ledger:
 
     def doubt(self, origin: Event) -> None:
         """A bad value has begun; whether it will harm anything is open."""
+        if self._is_harmed(origin.moment):
+            return
         key = _line(origin)
         known = self._harmless.get(key)
         if known is not None:
@@ -105,11 +112,14 @@ class Ledger:
             what = "More lines made bad values that harmed nothing: only the first ones were kept"
             self._notes[what] = Note(what)
 
+    def _is_harmed(self, moment: Moment) -> bool:
+        return any(moment.is_same_step(harmed) for harmed in self._harmed)
+
     def _keep(self, key: Any, finding: Finding) -> None:
         if key not in self._findings:
             self._findings[key] = finding
             self._on_finding(finding)
 
 
-def _line(origin: Event) -> tuple[str, Any]:
-    return origin.node.op if origin.node else origin.op, tuple(origin.place.all_points()[:1])
+def _line(origin: Event) -> tuple[Point, ...]:
+    return tuple(origin.place.all_points()[:1])

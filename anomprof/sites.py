@@ -77,6 +77,11 @@ def storage_key(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
+def memory_is_filled_by(tensor: torch.Tensor) -> bool:
+    """Whether a tensor takes up all of its memory."""
+    return tensor.nbytes >= tensor.untyped_storage().nbytes()
+
+
 def without_transforms(tensor: torch.Tensor) -> torch.Tensor:
     """Returns the plain tensor inside those that vmap and grad of torch.func hand to user code."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import torch
-
 from anomprof.tracing.events import Event, Mark, Marks
+from anomprof.tracing.sight import Seen
 
 _LARGEST = 4096  # elements: factors and norms are small, and what they are multiplied with is not marked
 
 
 def absorb(
     marks: Marks,
-    marked: list[tuple[torch.Tensor, Mark]],
-    written: list[torch.Tensor],
-    made: list[torch.Tensor],
+    marked: list[tuple[Seen, Mark]],
+    written: list[Seen],
+    made: list[Seen],
 ) -> Event | None:
     """Follows a bad value of the optimizer phase through an op whose result is finite.
 
@@ -28,19 +27,19 @@ def absorb(
     """
     sources = [
         event
-        for tensor, mark in marked
-        if not any(tensor is target for target in written)
+        for seen, mark in marked
+        if seen not in written
         for event in (mark.absorbed, mark.inf, mark.nan)
         if event is not None and not event.is_all_literal
     ]
     event = min(sources, key=lambda source: source.order, default=None)
     if event is None or event.phase != "optimizer":
         return None
-    for tensor in made:
-        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point():
+    for seen in made:
+        if not seen.is_number:
             continue
-        if any(tensor is target for target in written) and tensor.numel() and not bool(tensor.any()):
+        if seen in written and seen.is_zero():
             return event
-        if tensor.numel() <= _LARGEST:
-            marks.absorb(tensor, event)
+        if seen.numel <= _LARGEST:
+            marks.absorb(seen, event)
     return None

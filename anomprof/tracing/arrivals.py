@@ -23,15 +23,16 @@ _MOST_ROWS = 100_000
 def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
     """Looks at parameters and buffers before a model is called for the first time."""
     for tensor in [*nn.Module.parameters(module), *nn.Module.buffers(module)]:
-        held = tracer.looks.if_bad(tensor)
+        seen = tracer.see(tensor)
+        held = seen.if_bad
         is_buffer = not isinstance(tensor, nn.Parameter)
         if held is None or (is_buffer and not held.nan):  # buffers of Inf are masks and starts of minima
             continue
-        mark = tracer.marks.of(tensor)
+        mark = tracer.marks.of(seen)
         event = mark.event(held.nan > 0) if mark is not None else None
         if event is None:
             place = Place(call.points, None)
-            event = tracer.circumstances.outside(tensor, held, place, "parameter", phase="parameter")
+            event = tracer.circumstances.outside(seen, held, place, "parameter", phase="parameter")
         if event.is_all_literal or (is_buffer and event.origins[0].is_uninitialised):
             continue
         _blame(event, tensor)

@@ -127,3 +127,9 @@ def numbers_in(value: Any) -> Iterator[float]:
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from numbers_in(inner)
+
+
+def memory_of(tensor: torch.Tensor) -> torch.Tensor:
+    """Returns all elements of a tensor's memory."""
+    count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return torch.as_strided(tensor.detach(), (count,), (1,), 0)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from anomprof.sites import StorageReference, storage_key
 from anomprof.tracing.calls import Place
-from anomprof.tracing.contents import Contents, is_finite
+from anomprof.tracing.contents import Contents
 from anomprof.tracing.steps import Moment
+
+if TYPE_CHECKING:
+    from anomprof.tracing.sight import Seen
 
 _MOST_ORIGINS = 4  # kept per event: a value that many faults flow into names the first ones
 _MOST_LINKS = 64  # length of a chain
@@ -130,18 +133,26 @@ class Marks:
     def __bool__(self) -> bool:
         return bool(self.by_key)
 
-    def of(self, tensor: torch.Tensor) -> Mark | None:
+    def of(self, seen: Seen) -> Mark | None:
         """Returns what is known of a tensor's memory."""
         if not self.by_key:
             return None
-        try:
-            return self.by_key.get(storage_key(tensor))
-        except (RuntimeError, NotImplementedError):  # sparse tensors have no one storage
-            return None
+        key = seen.key
+        return None if key is None else self.by_key.get(key)
 
-    def add(self, tensor: torch.Tensor, event: Event, *, nan: bool, inf: bool) -> None:
+    def touch(self, tensors: Iterable[torch.Tensor]) -> bool:
+        """Whether anything is known of the memory of one of several tensors."""
+        for tensor in tensors:
+            try:
+                if storage_key(tensor) in self.by_key:
+                    return True
+            except (RuntimeError, NotImplementedError):  # sparse tensors have no one storage
+                continue
+        return False
+
+    def add(self, seen: Seen, event: Event, *, nan: bool, inf: bool) -> None:
         """Notes that an event left a bad value in a tensor."""
-        mark = self._mark(tensor)
+        mark = self._mark(seen)
         if mark is None:
             return
         if nan:
@@ -149,20 +160,19 @@ class Marks:
         if inf:
             mark.inf = event
 
-    def absorb(self, tensor: torch.Tensor, event: Event) -> None:
+    def absorb(self, seen: Seen, event: Event) -> None:
         """Notes that a tensor's finite value was made of a bad one."""
-        mark = self._mark(tensor)
+        mark = self._mark(seen)
         if mark is not None and mark.nan is None and mark.inf is None:
             mark.absorbed = event
 
-    def clear(self, tensor: torch.Tensor) -> None:
+    def clear(self, seen: Seen) -> None:
         """Notes that a tensor was overwritten with finite values, if its memory holds nothing bad now."""
+        key = seen.key
+        if key is None or key not in self.by_key:
+            return
         try:
-            key = storage_key(tensor)
-            if key not in self.by_key:
-                return
-            storage = tensor.untyped_storage()
-            if tensor.nbytes >= storage.nbytes() or is_finite(_all_of(tensor)):
+            if seen.memory_is_finite():
                 del self.by_key[key]
         except (RuntimeError, NotImplementedError):
             return
@@ -179,21 +189,14 @@ class Marks:
                 if event is not None:
                     yield event
 
-    def _mark(self, tensor: torch.Tensor) -> Mark | None:
-        try:
-            key = storage_key(tensor)
-        except (RuntimeError, NotImplementedError):
+    def _mark(self, seen: Seen) -> Mark | None:
+        key = seen.key
+        if key is None:
             return None
         mark = self.by_key.get(key)
         if mark is None:
-            mark = self.by_key[key] = Mark(StorageReference(tensor))
+            mark = self.by_key[key] = Mark(seen.memory())
         return mark
-
-
-def _all_of(tensor: torch.Tensor) -> torch.Tensor:
-    """Returns all elements of a tensor's memory."""
-    count = tensor.untyped_storage().nbytes() // tensor.element_size()
-    return torch.as_strided(tensor.detach(), (count,), (1,), 0)
 
 
 def merged(events: list[Event]) -> tuple[Event, ...]:

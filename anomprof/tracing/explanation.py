@@ -5,15 +5,12 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
-import torch
-
-from anomprof.sites import without_overrides
 from anomprof.tracing.calls import Place
-from anomprof.tracing.contents import Contents, numbers_in
-from anomprof.tracing.events import Event, Mark, merged
+from anomprof.tracing.contents import Contents
+from anomprof.tracing.events import Event, merged
 from anomprof.tracing.ops import ABSORB_MINUS_INF
+from anomprof.tracing.sight import Operand, Seen
 from anomprof.tracing.stakes import is_parameter
 from anomprof.tracing.steps import Moment
 
@@ -21,10 +18,8 @@ _MOST_RECENT = 64  # events among which a bad value is looked for that came by u
 _MOST_FORWARD = 2000  # forward events kept by the number of their autograd node
 _LONGEST_CHAIN = 48  # links; beyond that a chain keeps its two ends
 
-#: An operand of an op: the tensor, what it held (None where the op has overwritten it), what was known of it.
-Operand = tuple[torch.Tensor, Contents | None, Mark | None]
 #: Makes the event of a value from outside: tensor, contents, place that met it, op to name.
-OutsideEvent = Callable[[torch.Tensor, Contents, Place, str], Event]
+OutsideEvent = Callable[[Seen, Contents, Place, str], Event]
 
 _FILLS = frozenset(
     """
@@ -71,16 +66,13 @@ class Explanation:
         """A bad number was read into Python: it may come back as an argument."""
         self._read = event
 
-    def explain(
-        self, event: Event, operands: list[Operand], numbers: tuple[bool, bool], bad: list[Contents]
-    ) -> None:
+    def explain(self, event: Event, operands: list[Operand], numbers: tuple[bool, bool]) -> None:
         """Sets parent, origins and purpose of an event.
 
         Args:
             event: What happened.
             operands: What the op was given.
             numbers: Whether NaN, and whether Inf, was among its plain numbers.
-            bad: What was bad in its results.
         """
         nans, infs = self._sources(event, operands)
         meant = [source for source in infs if source.is_literal]
@@ -89,7 +81,7 @@ class Explanation:
             sources = nans or unmeant
         else:
             sources = unmeant or nans
-            if not sources and not _gained_plus_inf(event, operands, bad):
+            if not sources and not _gained_plus_inf(event, operands):
                 sources = meant
         sources = _beyond_node(event, sources)
         came_as_number = any(numbers) and not sources and event.first is None
@@ -106,24 +98,24 @@ class Explanation:
             )
             return
         event.origins = (event,)
-        event.is_literal = _is_meant(event, operands, numbers, bad)
+        event.is_literal = _is_meant(event, operands, numbers)
         self._blame_forward_of_compiled(event)
 
     def _sources(self, event: Event, operands: list[Operand]) -> tuple[list[Event], list[Event]]:
         nans: list[Event] = []
         infs: list[Event] = []
-        for tensor, held, mark in operands:
+        for seen, held, mark in operands:
             if held is None:
                 nans += [mark.nan] if mark is not None and mark.nan is not None else []
                 infs += [mark.inf] if mark is not None and mark.inf is not None else []
                 continue
             if held.nan:
-                nans.append((mark.event(True) if mark else None) or self._unseen(event, tensor, held))
+                nans.append((mark.event(True) if mark else None) or self._unseen(event, seen, held))
             if held.inf:
-                infs.append((mark.event(False) if mark else None) or self._unseen(event, tensor, held))
+                infs.append((mark.event(False) if mark else None) or self._unseen(event, seen, held))
         return nans, infs
 
-    def _unseen(self, event: Event, tensor: torch.Tensor, held: Contents) -> Event:
+    def _unseen(self, event: Event, seen: Seen, held: Contents) -> Event:
         """Returns the event of a bad operand that no op was seen to make."""
         for earlier in reversed(self._recent):
             # Collectives, and code that is not torch's, move values unseen.
@@ -135,12 +127,13 @@ class Explanation:
                 and any(out.numel >= held.numel for out in earlier.outputs)
             ):
                 return earlier
-        owner = is_parameter(tensor)
-        made = self._outside(tensor, held, event.place, "parameter" if owner else event.op)
-        if event.phase == "backward" or (event.phase == "optimizer" and not owner):
+        live = seen.live
+        owner = live if live is not None and is_parameter(live) else None
+        made = self._outside(seen, held, event.place, event.op if owner is None else "parameter")
+        if event.phase == "backward" or (event.phase == "optimizer" and owner is None):
             made.phase, made.is_literal = "backward", False
-        elif owner:
-            made.phase, made.owners = "parameter", (weakref.ref(tensor),)
+        elif owner is not None:
+            made.phase, made.owners = "parameter", (weakref.ref(owner),)
         made.order = event.order - 1
         return made
 
@@ -156,18 +149,6 @@ class Explanation:
             and earlier.origins == (earlier,)
         ):
             event.parent, event.origins = earlier, (earlier,)
-
-
-def bad_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, bool]:
-    """Returns whether NaN, and whether Inf, is among the plain numbers of a call."""
-    numbers = list(numbers_in((*args, *kwargs.values())))
-    return any(n != n for n in numbers), any(n in (float("inf"), float("-inf")) for n in numbers)
-
-
-def is_additive_mask(tensor: torch.Tensor) -> bool:
-    """Whether a tensor holds nothing but 0 and -Inf: a mask, made to be added to scores."""
-    with without_overrides():
-        return bool(((tensor == 0) | (tensor == float("-inf"))).all())
 
 
 def _beyond_node(event: Event, sources: list[Event]) -> list[Event]:
@@ -190,27 +171,25 @@ def _beyond_node(event: Event, sources: list[Event]) -> list[Event]:
     return []
 
 
-def _gained_plus_inf(event: Event, operands: list[Operand], bad: list[Contents]) -> bool:
+def _gained_plus_inf(event: Event, operands: list[Operand]) -> bool:
     """Whether +Inf came out of an op that turns -Inf, all that went in, into something finite."""
-    if event.op not in ABSORB_MINUS_INF or not any(held.plus_inf for held in bad):
+    if event.op not in ABSORB_MINUS_INF or not any(held.plus_inf for held in event.outputs):
         return False
     return not any(held.plus_inf for _, held, _ in operands if held is not None)
 
 
-def _is_meant(event: Event, operands: list[Operand], numbers: tuple[bool, bool], bad: list[Contents]) -> bool:
+def _is_meant(event: Event, operands: list[Operand], numbers: tuple[bool, bool]) -> bool:
     """Whether the code wrote an event's value on purpose."""
     has_nan, has_inf = numbers
     base = event.op.rpartition("::")[2]
     if base == "lift_fresh":  # torch.tensor(...)
-        return not event.nan or all(held.nan + held.inf == held.numel for held in bad)
+        return not event.nan or all(held.nan + held.inf == held.numel for held in event.outputs)
     if event.nan:
         return has_nan and base in _FILLS
     if has_inf and event.phase != "optimizer":
         return True
     if base in _LOGARITHMS and operands:
-        tensor, held, _ = operands[0]
-        if held is not None and not tensor.requires_grad and (held.low, held.high) == (0.0, 1.0):
-            with without_overrides():
-                return bool(((tensor == 0) | (tensor == 1)).all())  # of a mask of zeros and ones
-    # The alignments that this op returns beside the loss hold -Inf in every healthy step.
-    return base == "_ctc_loss" and len(bad[0].shape) > 1
+        seen, held, _ = operands[0]
+        if held is not None and not seen.requires_grad and (held.low, held.high) == (0.0, 1.0):
+            return seen.holds_only(0.0, 1.0)  # a mask of zeros and ones
+    return False

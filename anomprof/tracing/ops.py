@@ -46,6 +46,10 @@ _OVERWRITERS = frozenset(
 # Running statistics that these ops write though their schema does not say so: positions, then the switch's.
 _BATCH_NORMS = {"native_batch_norm": (3, 4, 5), "cudnn_batch_norm": (3, 4, 5), "miopen_batch_norm": (3, 4, 5)}
 
+# How many results of an op are its answer. The others are workings that a healthy step leaves full of -Inf,
+# and in part unfilled.
+_ANSWERS = {"_ctc_loss": 1, "_cudnn_ctc_loss": 1}
+
 #: Ops that turn -Inf into something finite: an Inf that comes out of them did not come in as -Inf.
 ABSORB_MINUS_INF = frozenset(
     """
@@ -68,6 +72,7 @@ class OpKind:
         writes: Positions of the operands that it writes; -1 for those passed by name.
         write_names: Names of the written operands, in the same order.
         overwrites: Whether it writes them without reading them.
+        answers: How many of its results count; None for all. The others are workings of its own.
         switch: Position of the operand that says whether it writes at all; None where it always does.
     """
 
@@ -80,6 +85,7 @@ class OpKind:
     write_names: tuple[str, ...]
     overwrites: bool
     switch: int | None
+    answers: int | None = None
 
     def written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Returns the tensors that a call writes."""
@@ -134,4 +140,5 @@ def kind_of(function: Any) -> OpKind:
         write_names=tuple(label for _, label in writes),
         overwrites=base in _OVERWRITERS or is_out,
         switch=switch,
+        answers=_ANSWERS.get(base),
     )

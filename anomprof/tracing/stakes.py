@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from anomprof.sites import storage_key
+from anomprof.tracing.sight import Seen
 
 _LOOKUPS_PER_INDEX = 500  # after which the index of memory is made anew: parameters may have been replaced
 
@@ -33,48 +34,49 @@ class Stakes:
         """Notes an optimizer whose step has been called."""
         self._optimizers.add(optimizer)
 
-    def parameter(self, tensor: torch.Tensor) -> torch.Tensor | None:
+    def parameter(self, seen: Seen) -> torch.Tensor | None:
         """Returns the parameter that a tensor is, or whose memory it shares (``p.data``, a view of it)."""
-        return tensor if is_parameter(tensor) else self._known(tensor, is_buffer=False)
+        live = seen.live
+        return live if live is not None and is_parameter(live) else self._known(seen, is_buffer=False)
 
-    def buffer(self, tensor: torch.Tensor, module: nn.Module | None) -> torch.Tensor | None:
+    def buffer(self, seen: Seen, module: nn.Module | None) -> torch.Tensor | None:
         """Returns the buffer whose memory a tensor shares, of a running module or of a known model."""
         own = module._buffers.values() if module is not None else ()
-        found = next((held for held in own if held is tensor), None)
-        return found if found is not None else self._known(tensor, is_buffer=True)
+        found = next((held for held in own if held is not None and held is seen.live), None)
+        return found if found is not None else self._known(seen, is_buffer=True)
 
-    def owner(self, tensor: torch.Tensor) -> torch.Tensor | None:
+    def owner(self, seen: Seen) -> torch.Tensor | None:
         """Returns the parameter that a tensor is, or whose gradient it is."""
-        parameter = self.parameter(tensor)
-        if parameter is None:
-            parameter = next((held for held in self._parameters() if held.grad is tensor), None)
+        parameter = self.parameter(seen)
+        live = seen.live
+        if parameter is None and live is not None:
+            parameter = next((held for held in self._parameters() if held.grad is live), None)
         return parameter
 
-    def touches(self, tensors: list[torch.Tensor]) -> bool:
+    def touches(self, tensors: list[Seen]) -> bool:
         """Whether one of the tensors is a parameter, or its memory is one's."""
-        return any(self.parameter(tensor) is not None for tensor in tensors)
+        return any(self.parameter(seen) is not None for seen in tensors)
 
     @staticmethod
-    def state_owners(optimizer: Any, tensors: list[torch.Tensor]) -> tuple[weakref.ref[torch.Tensor], ...]:
+    def state_owners(optimizer: Any, tensors: list[Seen]) -> tuple[weakref.ref[torch.Tensor], ...]:
         """Returns the parameters to whose optimizer state one of the tensors belongs."""
+        alive = [live for seen in tensors if (live := seen.live) is not None]
         return tuple(
             weakref.ref(parameter)
             for parameter, state in optimizer.state.items()
             if isinstance(parameter, torch.Tensor)
             and isinstance(state, dict)
-            and any(held is tensor for held in state.values() for tensor in tensors)
+            and any(held is tensor for held in state.values() for tensor in alive)
         )
 
-    def _known(self, tensor: torch.Tensor, *, is_buffer: bool) -> torch.Tensor | None:
+    def _known(self, seen: Seen, *, is_buffer: bool) -> torch.Tensor | None:
         """Returns the parameter or buffer with a tensor's memory."""
         size = (len(self.roots), len(self._optimizers))
         self._lookups += 1
         if size != self._indexed or self._lookups % _LOOKUPS_PER_INDEX == 0:
             self._index, self._indexed = self._made_index(), size
-        try:
-            found = self._index.get((storage_key(tensor), is_buffer))
-        except (RuntimeError, NotImplementedError):  # sparse tensors have no one storage
-            return None
+        key = seen.key
+        found = self._index.get((key, is_buffer)) if key is not None else None
         return found() if found is not None else None
 
     def _made_index(self) -> dict[tuple[int, bool], weakref.ref[torch.Tensor]]:

@@ -17,10 +17,10 @@ from anomprof.tracing import arrivals, mistakes
 from anomprof.tracing.absorption import absorb
 from anomprof.tracing.backward import BackwardRun, leaves_below
 from anomprof.tracing.calls import ModuleCall, ModuleReferences, Place, has_parameters
-from anomprof.tracing.circumstances import Circumstances, is_among
+from anomprof.tracing.circumstances import Circumstances
 from anomprof.tracing.contents import Contents, tensors_in
 from anomprof.tracing.events import Event, Marks
-from anomprof.tracing.explanation import Explanation, bad_numbers
+from anomprof.tracing.explanation import Explanation
 from anomprof.tracing.frames import FrameReader, Point
 from anomprof.tracing.ledger import Ledger
 from anomprof.tracing.looks import Looks, is_number
@@ -28,6 +28,8 @@ from anomprof.tracing.narrator import Narrator
 from anomprof.tracing.ops import OpKind
 from anomprof.tracing.outputs import Outputs
 from anomprof.tracing.scaling import LossScaling
+from anomprof.tracing.scene import Scene
+from anomprof.tracing.sight import Operand, Seen, Sight
 from anomprof.tracing.stakes import Stakes
 from anomprof.tracing.steps import Steps
 from anomprof.tracing.symptom import Symptom
@@ -67,7 +69,7 @@ class Tracer:
         self.scaling = LossScaling()
         self.narrator = Narrator(self.steps)
         self.ledger = Ledger(self.narrator, on_finding)
-        self.circumstances = Circumstances(self.frames, self.steps, self.stakes, self.looks, self.marks)
+        self.circumstances = Circumstances(self.steps, self.stakes, self.marks)
         self.explanation = Explanation(self.circumstances.outside)
         self.rests = False
         self.has_failed = False
@@ -100,60 +102,60 @@ class Tracer:
                     )
                 )
 
-    def found_bad(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, out: Any, frame: Any) -> None:
+    def found_bad(self, sight: Sight, scene: Scene) -> None:
         """An op has made or written something that may be bad."""
-        kwargs = kwargs or {}
-        written = [t for t in kind.written(args, kwargs) if isinstance(t, torch.Tensor)]
-        made = written + [t for t in tensors_in(out) if not is_among(t, written)]
-        bad = [(t, held) for t in made if is_number(t) and (held := self.looks.thorough(t)) and held.is_bad]
+        bad = [seen for seen in sight.answers if seen.is_bad]
         if not bad:  # the sum overflowed, the values did not
             if self.marks:
-                self.found_finite(watcher, kind, args, kwargs, out)
+                self.found_finite(sight, scene)
             return
-        operands = self.circumstances.operands(kind, args, kwargs, written)
-        event = self.circumstances.event(watcher, kind, operands, bad, written, frame)
-        self.explanation.explain(event, operands, bad_numbers(args, kwargs), [held for _, held in bad])
-        self.explanation.remember(event, watcher.number - 1)
+        operands = self.circumstances.operands(sight)
+        event = self.circumstances.event(scene, sight, operands, bad)
+        self.explanation.explain(event, operands, sight.numbers)
+        self.explanation.remember(event, scene.number)
         if event.origins == (event,) and not (event.is_literal or event.is_uninitialised):
             self.ledger.doubt(event)
-        for tensor, held in bad:
-            self.marks.add(tensor, event, nan=held.nan > 0, inf=held.inf > 0)
-        for tensor in written:
-            if not any(tensor is t for t, _ in bad):
-                self.marks.clear(tensor)
-        if watcher.runs:
-            watcher.runs[-1].events.append(event)
-        elif watcher.call is None:
+        for seen in sight.made:
+            if seen.held is not None and seen.is_bad:
+                self.marks.add(seen, event, nan=seen.held.nan > 0, inf=seen.held.inf > 0)
+            elif seen in sight.written:
+                self.marks.clear(seen)
+        if scene.run is not None:
+            scene.run.events.append(event)
+        elif scene.call is None:
             for origin, symptom in self.outputs.used(operands):
                 self.harm(origin, symptom)
-        is_loss = len(bad) == 1 and bad[0][0].numel() == 1 and any(t.requires_grad for t, _, _ in operands)
-        if is_loss and event.phase == "forward" and torch.is_grad_enabled():
+        is_loss = len(bad) == 1 and bad[0].numel == 1 and any(o.seen.requires_grad for o in operands)
+        if is_loss and event.phase == "forward" and scene.makes_graph:
             self._last_loss = event
-        self._check_written(watcher, event, [t for t, _ in bad if is_among(t, written)])
+        self._check_written(scene, event, [seen for seen in bad if seen in sight.written])
 
-    def found_finite(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, out: Any) -> None:
+    def found_finite(self, sight: Sight, scene: Scene) -> None:
         """An op's result is finite, though bad values are about: what it overwrote, absorbed or read."""
-        kwargs = kwargs or {}
-        marked = [(t, mark) for t in tensors_in((args, kwargs)) if (mark := self.marks.of(t)) is not None]
+        marked = [(seen, mark) for seen in sight.arguments if (mark := self.marks.of(seen)) is not None]
         if not marked:
             return
-        written = [t for t in kind.written(args, kwargs) if isinstance(t, torch.Tensor)]
-        if self.steps.gap and not watcher.is_in_backward and not kind.is_view:
-            zeroed = absorb(self.marks, marked, written, written or list(tensors_in(out)))
+        kind, written = sight.kind, sight.written
+        if scene.moment.gap and not scene.is_in_backward and not kind.is_view:
+            zeroed = absorb(self.marks, marked, written, written or sight.made)
             if zeroed is not None:
                 self.harm(zeroed, Symptom("update, which it turns into zeros"))
-        for tensor in written:
-            mark = self.marks.of(tensor)
+        for seen in written:
+            mark = self.marks.of(seen)
             if mark is not None and mark.absorbed is None:
-                self.marks.clear(tensor)
+                self.marks.clear(seen)
         if kind.name == "aten::_local_scalar_dense":
-            tensor, mark = marked[0]
-            held = self.looks.if_bad(tensor)
+            seen, mark = marked[0]
+            held = seen.if_bad
             event = mark.event(held.nan > 0) if held is not None else None
             if event is not None:
                 self.explanation.note_read(event)
-                for origin, symptom in self.outputs.used([(tensor, held, mark)]):
+                for origin, symptom in self.outputs.used([Operand(seen, held, mark)]):
                     self.harm(origin, symptom)
+
+    def see(self, tensor: torch.Tensor) -> Seen:
+        """Returns a tensor as it is seen now."""
+        return Seen(tensor, self.looks)
 
     def give_up(self, error: Exception) -> None:
         """Switches the trace off after a fault of its own."""
@@ -191,9 +193,9 @@ class Tracer:
         for tensor in tensors_in(out):
             if tensor.requires_grad or not is_number(tensor):
                 continue
-            plain = without_transforms(tensor)
-            mark = self.marks.of(plain)
-            held = self.looks.if_bad(plain) if mark is not None else None
+            seen = self.see(without_transforms(tensor))
+            mark = self.marks.of(seen)
+            held = seen.if_bad if mark is not None else None
             event = mark.event(held.nan > 0) if mark is not None and held is not None else None
             if event is None or held is None or event.is_all_literal:
                 continue
@@ -206,27 +208,30 @@ class Tracer:
     def look_at_batch(self, batch: Any, points: tuple[Point, ...], *, from_workers: bool) -> None:
         """A data loader has delivered a batch; what its workers made was not seen before."""
         for tensor in tensors_in(batch):
-            if not is_number(tensor) or (self.marks.of(tensor) is not None and not from_workers):
+            seen = self.see(tensor)
+            if not seen.is_number or (self.marks.of(seen) is not None and not from_workers):
                 continue
-            if (held := self.looks.if_bad(tensor)) is not None:
-                self._arrive(tensor, held, points, "DataLoader", arrivals.bad_samples(tensor))
+            if (held := seen.if_bad) is not None:
+                self._arrive(seen, held, points, "DataLoader", arrivals.bad_samples(tensor))
 
     def look_at_outside(self, tensor: torch.Tensor, frame: Any, op: str) -> None:
         """A tensor was made of memory that is not torch's."""
-        if is_number(tensor) and (held := self.looks.if_bad(tensor)) is not None:
-            self._arrive(tensor, held, self.frames.read(frame), op)
+        seen = self.see(tensor)
+        if seen.is_number and (held := seen.if_bad) is not None:
+            self._arrive(seen, held, self.frames.read(frame), op)
 
     def _look_at_inputs(self, inputs: Any, call: ModuleCall) -> None:
         for tensor in tensors_in(inputs):
-            if is_number(tensor) and not tensor.requires_grad and self.marks.of(tensor) is None:
-                held = self.looks.if_bad(tensor)
+            seen = self.see(tensor)
+            if seen.is_number and not seen.requires_grad and self.marks.of(seen) is None:
+                held = seen.if_bad
                 if held is not None:
-                    self._arrive(tensor, held, call.points, "input", arrivals.bad_samples(tensor))
+                    self._arrive(seen, held, call.points, "input", arrivals.bad_samples(tensor))
 
     def _arrive(
-        self, tensor: torch.Tensor, held: Contents, points: tuple[Point, ...], op: str, message: str = ""
+        self, seen: Seen, held: Contents, points: tuple[Point, ...], op: str, message: str = ""
     ) -> None:
-        event = self.circumstances.outside(tensor, held, Place(points, None), op, message)
+        event = self.circumstances.outside(seen, held, Place(points, None), op, message)
         if not event.is_literal:
             self.ledger.doubt(event)
 
@@ -240,13 +245,16 @@ class Tracer:
         if inside_transforms() or watcher.runs[:-1]:
             return
         for root in roots:
-            held = self.looks.if_bad(root) if isinstance(root, torch.Tensor) and is_number(root) else None
+            if not isinstance(root, torch.Tensor) or not is_number(root):
+                continue
+            seen = self.see(root)
+            held = seen.if_bad
             if held is None:
                 continue
-            mark = self.marks.of(root)
+            mark = self.marks.of(seen)
             event = mark.event(held.nan > 0) if mark is not None else None
             if event is None:
-                event = self.circumstances.outside(root, held, run.place, "", phase="forward")
+                event = self.circumstances.outside(seen, held, run.place, "", phase="forward")
             self.harm(event, Symptom("loss"), literal_counts=True)
 
     def end_backward(self, watcher: Watcher, run: BackwardRun, result: Any, inputs: Any) -> None:
@@ -270,8 +278,9 @@ class Tracer:
                 if isinstance(pair[0], nn.Parameter)
             ]
         for leaf, gradient in gradients:
-            if gradient is not None and (held := self.looks.if_bad(gradient)) is not None:
-                self._harm_gradient(leaf, gradient, held, run)
+            seen = self.see(gradient) if gradient is not None else None
+            if seen is not None and (held := seen.if_bad) is not None:
+                self._harm_gradient(leaf, seen, held, run)
         if not is_nested:
             self.marks.forget_freed()
 
@@ -292,14 +301,12 @@ class Tracer:
     def _note_gradients_of_transform(self, gradients: Any) -> None:
         """What torch.func's grad returns is harm once it is used."""
         for gradient in tensors_in(gradients):
-            mark = self.marks.of(without_transforms(gradient))
+            mark = self.marks.of(self.see(without_transforms(gradient)))
             event = mark.event(True) if mark is not None else None
             if event is not None and not event.is_all_literal:
                 self.outputs.add(event, Symptom("gradient returned by torch.func"))
 
-    def _harm_gradient(
-        self, leaf: torch.Tensor, gradient: torch.Tensor, held: Contents, run: BackwardRun
-    ) -> None:
+    def _harm_gradient(self, leaf: torch.Tensor, gradient: Seen, held: Contents, run: BackwardRun) -> None:
         mark = self.marks.of(gradient)
         event = mark.event(held.nan > 0) if mark is not None else None
         if event is None:
@@ -383,20 +390,20 @@ class Tracer:
             if recent is not None:
                 self.harm(recent, Symptom(f"{type(error).__name__}, which ended the script"))
 
-    def _check_written(self, watcher: Watcher, event: Event, tensors: list[torch.Tensor]) -> None:
+    def _check_written(self, scene: Scene, event: Event, tensors: list[Seen]) -> None:
         """A bad value was written into a tensor: a parameter, a buffer, the state of an optimizer?"""
-        if event.is_all_literal or event.is_uninitialised or watcher.is_in_backward:
+        if event.is_all_literal or event.is_uninitialised or scene.is_in_backward:
             return
-        module = watcher.call.module() if watcher.call is not None else None
-        for tensor in tensors:
-            parameter = self.stakes.parameter(tensor)
+        module = scene.call.module() if scene.call is not None else None
+        for seen in tensors:
+            parameter = self.stakes.parameter(seen)
             if parameter is not None:
                 if self.steps.has_begun or self.stakes.roots:
                     self.harm(event, Symptom.of("parameter", parameter))
                     self._sick = weakref.ref(parameter)
-            elif watcher.stepping and self.stakes.state_owners(watcher.stepping[-1].optimizer, [tensor]):
+            elif scene.stepping and self.stakes.state_owners(scene.stepping.optimizer, [seen]):
                 self.harm(event, Symptom("optimizer state of"))
-            elif (buffer := self.stakes.buffer(tensor, module)) is not None:
+            elif (buffer := self.stakes.buffer(seen, module)) is not None:
                 self.harm(event, Symptom.of("buffer", buffer))
 
     def _wake_if_healed(self) -> None:
@@ -405,4 +412,4 @@ class Tracer:
 
     def _is_healed(self) -> bool:
         tensor = self._sick() if self._sick is not None else None
-        return tensor is None or self.looks.if_bad(tensor) is None
+        return tensor is None or self.see(tensor).if_bad is None

@@ -17,8 +17,10 @@ from anomprof.sites import (
 )
 from anomprof.tracing.backward import BackwardRun, ForwardSites
 from anomprof.tracing.calls import ModuleCall
-from anomprof.tracing.contents import LOOKED_AT, PLAIN_TENSORS, is_finite
+from anomprof.tracing.contents import LOOKED_AT, PLAIN_TENSORS, is_finite, tensors_in
 from anomprof.tracing.ops import OpKind, kind_of
+from anomprof.tracing.scene import Scene
+from anomprof.tracing.sight import Sight
 
 if TYPE_CHECKING:
     from anomprof.tracing.tracer import Tracer
@@ -89,9 +91,11 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
             return out
         try:
             if self.is_bad(kind, args, kwargs, out):
-                tracer.found_bad(self, kind, args, kwargs, out, sys._getframe(1))
-            elif tracer.marks.by_key:
-                tracer.found_finite(self, kind, args, kwargs, out)
+                sight = Sight(kind, args, kwargs, out, tracer.looks)
+                tracer.found_bad(sight, Scene(self, sys._getframe(1)))
+            elif tracer.marks.by_key and tracer.marks.touch(tensors_in((args, kwargs))):
+                sight = Sight(kind, args, kwargs, out, tracer.looks)
+                tracer.found_finite(sight, Scene(self, sys._getframe(1)))
         except Exception as error:  # the user's training must go on
             tracer.give_up(error)
         return out
@@ -118,7 +122,7 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
         if isinstance(out, _Tensor):
             return self._may_be_bad(out)
         if isinstance(out, (tuple, list)):
-            for tensor in out:
+            for tensor in out if kind.answers is None else out[: kind.answers]:
                 if self._may_be_bad(tensor):
                     return True
         return False

@@ -49,3 +49,8 @@ def test_views_and_uninitialised_memory_are_known():
     assert kind_of(aten.empty.memory_format).is_uninitialised
     assert kind_of(aten.copy_.default).overwrites
     assert not kind_of(aten.add_.Tensor).overwrites
+
+
+def test_of_an_op_with_workings_only_the_answer_counts():
+    assert kind_of(torch.ops.aten._ctc_loss.default).answers == 1
+    assert kind_of(torch.ops.aten.var_mean.correction).answers is None

@@ -1,0 +1,86 @@
+"""What was going on when an op ran: where, for whom, how far the training was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from anomprof.sites import current_node, op_name
+from anomprof.tracing.calls import NOWHERE, Place
+from anomprof.tracing.events import NodeSite
+
+if TYPE_CHECKING:
+    from anomprof.tracing.watcher import Watcher
+
+_COMPILED_CALL = "compile_wrapper"  # the function of torch.compile that calls what was compiled
+
+
+class Scene:
+    """The scene of one op; the lines and the node are read when :meth:`locate` is called.
+
+    Attributes:
+        call: The module call that was running.
+        run: The innermost run of the autograd engine on this thread.
+        stepping: The optimizer whose step was running.
+        is_fetching: Whether a data loader was fetching a batch.
+        number: That of the autograd node of the op, if it made one.
+        moment: How far the training was.
+        makes_graph: Whether autograd was recording.
+        is_in_backward: Whether the autograd engine was running.
+        place: Line and module; in backward those of the Python code that ran the op, else of the node.
+        node: The running autograd node, in backward.
+        from_python: Whether, in backward, Python code ran the op: a hook, a custom function, a recomputation.
+        in_library: Whether that Python code is a library's.
+        is_compiled: Whether the op is part of a compiled function.
+    """
+
+    def __init__(self, watcher: Watcher, frame: Any) -> None:
+        self.call = watcher.call
+        self.run = watcher.runs[-1] if watcher.runs else None
+        self.stepping = watcher.stepping[-1] if watcher.stepping else None
+        self.is_fetching = watcher.fetching > 0
+        self.number = watcher.number - 1
+        self.moment = watcher.tracer.steps.now()
+        self.makes_graph = torch.is_grad_enabled()
+        self.place = NOWHERE
+        self.node: NodeSite | None = None
+        self.from_python = self.in_library = self.is_compiled = False
+        self._running = current_node()
+        self.is_in_backward = self.run is not None or self._running is not None
+        self._watcher: Watcher | None = watcher
+        self._frame = frame
+
+    def locate(self) -> None:
+        """Reads the lines and the node, while the op is still on the stack."""
+        watcher, frame = self._watcher, self._frame
+        if watcher is None:
+            return
+        frames = watcher.tracer.frames
+        if self.is_in_backward:
+            self._locate_in_backward(watcher, *frames.read_in_engine(frame))
+        else:
+            self.place = Place(frames.read(frame), self.call)
+            self.is_compiled = _is_compiled(frame)
+        self._watcher = self._frame = self._running = None
+
+    def _locate_in_backward(self, watcher: Watcher, has_python: bool, points: tuple[Any, ...]) -> None:
+        if self._running is not None:
+            self.node = watcher.sites.node_site(self._running, op_name)
+        if points:
+            self.from_python, self.place = True, Place(points, self.call)
+        elif self.node is not None and self.node.place is not None:
+            self.place = self.node.place
+        else:
+            # A hook that a library has set, or a node that no forward op made: the line that ran backward.
+            self.from_python = self.in_library = has_python
+            started = watcher.runs[0].place if watcher.runs else NOWHERE
+            self.place = Place(started.points, None)
+
+
+def _is_compiled(frame: Any) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name == _COMPILED_CALL:
+            return True
+        frame = frame.f_back
+    return False

@@ -55,6 +55,17 @@ ENTRIES: tuple[Entry, ...] = (
         ops=_STEPS,
     ),
     Entry(
+        "assignment to elements of a saved tensor",
+        "This line writes elements of a tensor that an op before it saved for its backward.",
+        (
+            "Make a new tensor: `x = x.masked_fill(mask, 0.0)` or `x = torch.where(mask, value, x)`.",
+            "Or write into a copy: `x = x.clone()` before `x[i] = value`.",
+        ),
+        kinds=_ERROR,
+        ops=("fill", "copy", "zero", "masked_fill", "index_put", "masked_scatter", "scatter", "index_fill"),
+        words=r"modified by an in-?place operation",
+    ),
+    Entry(
         "in-place change of a saved tensor",
         "This line changes a tensor in place that an op before it saved for its backward.",
         (

@@ -90,11 +90,17 @@ def circumstances(finding: Finding) -> str:
         f"in {units.one_line(finding.function)}()" if finding.function.isidentifier() else "",
         f"by {units.one_line(finding.node)}" if finding.node else "",
         f"when {units.one_line(finding.backward_op)} ran" if finding.backward_op else "",
-        f"harmed the {units.one_line(finding.symptom)}" if finding.symptom else "",
+        harm(finding),
         recurrence(finding),
         doubt(finding),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def harm(finding: Finding) -> str:
+    """Returns what was harmed; nothing where it is the error itself that one sees."""
+    is_named = bool(finding.symptom) and finding.kind != "error"
+    return f"harmed the {units.one_line(finding.symptom)}" if is_named else ""
 
 
 def recurrence(finding: Finding) -> str:

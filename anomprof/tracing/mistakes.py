@@ -41,10 +41,13 @@ class Write(NamedTuple):
 
     Attributes:
         version: Of the tensor after it; counts its writes.
+        shape: The tensor's.
+        whole: The shape of the tensor that it is a view of, its own where it is none.
     """
 
     version: int
     shape: torch.Size
+    whole: torch.Size
     op: str
     points: tuple[Point, ...]
     call: Any
@@ -179,11 +182,14 @@ def _writer(tracer: Tracer, text: str) -> Write | None:
         return None
     shape = tuple(int(size) for size in found.group(1).split(",") if size.strip())
     fitting = [write for write in tracer.writes if write.version == int(found.group(3)) + 1]
-    same_shape = [write for write in fitting if tuple(write.shape) == shape]
-    same_size = [write for write in fitting if write.shape.numel() == math.prod(shape)]  # a transposed view
-    for writes in (same_shape, same_size, fitting):
-        # What the engine itself writes are temporaries of its own, most of the time.
-        for candidates in ([write for write in writes if write.phase != "backward"], writes):
+    # What the engine itself writes are temporaries of its own, most of the time.
+    for writes in ([write for write in fitting if write.phase != "backward"], fitting):
+        for candidates in (
+            [write for write in writes if tuple(write.shape) == shape],
+            [write for write in writes if tuple(write.whole) == shape],
+            [write for write in writes if write.shape.numel() == math.prod(shape)],  # a transposed view
+            writes,
+        ):
             if candidates:
                 return candidates[-1]
     return None

@@ -89,10 +89,12 @@ class Tracer:
         for tensor in kind.written(args, kwargs or {}):
             if isinstance(tensor, torch.Tensor) and not tensor.is_inference():
                 version = tensor._version + 1  # it is counted up after the op
+                base = tensor._base
                 self.writes.append(
                     mistakes.Write(
                         version,
                         tensor.shape,
+                        tensor.shape if base is None else base.shape,
                         kind.name,
                         points,
                         watcher.call,

@@ -181,6 +181,22 @@ def test_an_error_of_autograd_names_the_line_that_made_the_change():
     assert trace.result().verdict == "error"
 
 
+def test_a_write_into_a_slice_of_what_autograd_needs_is_named_though_shapes_differ():
+    weight = nn.Parameter(torch.ones(3, 4))
+    trace = anomprof.trace(announce=False)
+
+    def prune():
+        out = torch.softmax(weight, dim=1)
+        out[:, 2] = 0.0
+        (out * 2).sum().backward()
+
+    with pytest.raises(RuntimeError, match="inplace operation"), trace:
+        prune()
+    finding = trace.findings[0]
+    assert (finding.kind, finding.phase, finding.code) == ("error", "forward", "out[:, 2] = 0.0")
+    assert "masked_fill" in finding.advice.remedies[0]
+
+
 def test_a_forbidden_change_of_a_leaf_is_found_when_it_ends_the_block():
     weight = torch.ones(3, requires_grad=True)
     trace = anomprof.trace(announce=False)

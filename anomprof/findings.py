@@ -13,6 +13,9 @@ import orjson
 SCHEMA = "anomprof.findings/1"
 FILE_NAME = "findings.json"
 
+#: Kinds of findings as people write them.
+KIND_NAMES = {"nan": "NaN", "inf": "Inf", "error": "autograd error"}
+
 
 @dataclass(frozen=True)
 class TensorSummary:

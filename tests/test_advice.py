@@ -39,6 +39,14 @@ CASES: dict[str, tuple[str, str, str, str | None, dict[str, Any]]] = {
         None,
         {"message": "a leaf Variable that requires grad is being used in an in-place operation."},
     ),
+    "assignment to elements of a saved tensor": (
+        "error",
+        "forward",
+        "aten::fill_",
+        None,
+        {"message": IN_PLACE},
+    ),
+    "data that numpy or Python made": ("nan", "input", "torch.from_numpy", None, {}),
     "backward through a freed graph": (
         "error",
         "backward",

@@ -6,9 +6,8 @@ import math
 import re
 from dataclasses import dataclass
 
-from anomprof.findings import TensorSummary
+from anomprof.findings import KIND_NAMES, TensorSummary
 
-_KIND_WORDS = {"nan": "NaN", "inf": "Inf"}
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -31,7 +30,7 @@ class Case:
     @property
     def word(self) -> str:
         """``NaN`` or ``Inf``."""
-        return _KIND_WORDS.get(self.kind, self.kind)
+        return KIND_NAMES.get(self.kind, self.kind)
 
     @property
     def shown(self) -> str:

@@ -43,6 +43,20 @@ def finite_inputs(case: Case) -> bool:
     return bool(case.inputs) and all(summary.nan == 0 and summary.inf == 0 for summary in case.inputs)
 
 
+def came_as_number(case: Case) -> bool:
+    """Whether nothing that went in explains the result, a divisor of 0 included: a plain number does."""
+    return finite_inputs(case) and not divides_by_zero(case)
+
+
+def divides_by_zero(case: Case) -> bool:
+    """Whether a division met a divisor that reaches 0."""
+    position = {"div": 1, "true_divide": 1, "addcdiv": 1, "reciprocal": 0}.get(op_name(case.op))
+    if position is None or position >= len(case.inputs):
+        return False
+    low, high = case.inputs[position].min, case.inputs[position].max
+    return low is not None and high is not None and low <= 0 <= high
+
+
 def written_by_hand(case: Case) -> bool:
     """Whether the node is a user's ``autograd.Function``: the names of torch's own nodes end in a digit."""
     pattern = r"(?!CompiledFunction|CheckpointFunction|AOTDispatch)\w+Backward"

@@ -132,7 +132,7 @@ ENTRIES: tuple[Entry, ...] = (
         ),
         phases=_OPTIMIZER,
         ops=_STEPS,
-        when=conditions.finite_inputs,
+        when=conditions.came_as_number,
     ),
     Entry(
         "division by a gradient norm of zero",
@@ -147,12 +147,11 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "division inside the optimizer's step",
-        "The step divides by a statistic that is 0 (no gradient seen yet, or all of them 0): 0/0 is NaN, x/0 "
-        "Inf.",
+        "The update divides by something that is 0 (a statistic that has seen no gradient yet, a bias "
+        "correction before its first step): 0/0 is NaN, x/0 Inf.",
         (
             "Add eps below the fraction bar, outside the root: `update / (v.sqrt() + 1e-8)`.",
-            "In an optimizer of your own start its statistics above 0, or skip parameters whose gradient is "
-            "0.",
+            "In an optimizer or average of your own count steps from 1, or skip it until the first one.",
         ),
         phases=_OPTIMIZER,
         ops=("div", "reciprocal", "addcdiv", "true_divide", "rsqrt"),
@@ -200,7 +199,18 @@ ENTRIES: tuple[Entry, ...] = (
             "v.isfinite().all()]`.",
         ),
         phases=_OUTSIDE,
-        ops=("load", "load_state_dict", "frombuffer", "from_file", "from_numpy", "set_from_file"),
+        ops=("load", "load_state_dict", "from_file", "set_from_file"),
+    ),
+    Entry(
+        "data that numpy or Python made",
+        "The {case.word} was there before torch saw the data: numpy or plain Python made it.",
+        (
+            "Stop where it is made: `np.seterr(divide='raise', invalid='raise', over='raise')`.",
+            "Check it before it becomes a tensor: `assert np.isfinite(array).all()`.",
+            "The mean of nothing, 0/0 and the deviation of a single value are the usual reasons.",
+        ),
+        phases=_OUTSIDE,
+        ops=("from_numpy", "lift_fresh", "as_tensor", "asarray", "tensor", "frombuffer", "from_dlpack"),
     ),
     Entry(
         "bad sample from the loader",

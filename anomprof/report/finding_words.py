@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from anomprof.advice.case import number
-from anomprof.findings import Finding, Findings, Link, Note, TensorSummary
+from anomprof.findings import KIND_NAMES, Finding, Findings, Link, Note, TensorSummary
 from anomprof.report import units
-
-KINDS = {"nan": "NaN", "inf": "Inf", "error": "autograd error"}
 
 _PHASES = {
     "forward": "in the forward pass",
     "backward": "in the backward pass",
-    "optimizer": "in the optimizer",
+    "optimizer": "in the update",
     "input": "in the input",
     "parameter": "in a parameter before the first step",
 }
@@ -31,7 +29,7 @@ _SIGNS = {"div": "/", "mul": "*", "add": "+", "sub": "-", "pow": "**", "mm": "@"
 
 def kind(finding: Finding) -> str:
     """Returns ``NaN``, ``Inf`` or ``autograd error``."""
-    return KINDS.get(finding.kind, units.one_line(finding.kind))
+    return KIND_NAMES.get(finding.kind, units.one_line(finding.kind))
 
 
 def place(finding: Finding) -> str:
@@ -88,13 +86,22 @@ def circumstances(finding: Finding) -> str:
     """Returns what the headline leaves out: function, autograd node, how often, how sure."""
     parts = [
         f"in {units.one_line(finding.function)}()" if finding.function.isidentifier() else "",
-        f"by {units.one_line(finding.node)}" if finding.node else "",
-        f"when {units.one_line(finding.backward_op)} ran" if finding.backward_op else "",
+        _engine(finding),
         harm(finding),
         recurrence(finding),
         doubt(finding),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _engine(finding: Finding) -> str:
+    """Returns which autograd node it was, and which op ran there."""
+    if not finding.node:
+        return f"by {units.one_line(finding.backward_op)}" if finding.backward_op else ""
+    if finding.kind == "error":
+        return f"{units.one_line(finding.node)} needs the old value"
+    ran = f", when {units.one_line(finding.backward_op)} ran in it" if finding.backward_op else ""
+    return f"by its backward, {units.one_line(finding.node)}{ran}"
 
 
 def harm(finding: Finding) -> str:
@@ -177,11 +184,19 @@ def verdict(findings: Findings) -> str:
     watched = steps(findings)
     if not findings.findings:
         if not findings.steps:
-            return "no training step was seen, so nothing can be said"
-        return f"clean: {watched} watched, nothing bad reached a loss, gradient or parameter"
+            return _nothing_seen(findings)
+        count = len(findings.notes)
+        also = f" ({count} note{'s' if count > 1 else ''})" if count else ""
+        return f"clean: {watched} watched, nothing bad reached a loss, gradient or parameter{also}"
     count = len(findings.findings)
     what = "autograd error" if findings.verdict == "error" else "finding"
-    return f"{units.count(count)} {what}{'s' if count > 1 else ''} in {watched}"
+    return f"{units.count(count)} {what}{'s' if count > 1 else ''} in {watched} (counted from 0)"
+
+
+def _nothing_seen(findings: Findings) -> str:
+    if findings.facts.get("torch_was_imported") is False:
+        return "the script ended before it imported torch, so there was nothing to watch"
+    return "no optimizer step and no backward was seen, so nothing can be said"
 
 
 def steps(findings: Findings) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anomprof.environment.labels import describe
-from anomprof.findings import Finding, Findings, Link
+from anomprof.findings import KIND_NAMES, Finding, Findings, Link
 from anomprof.report import finding_words as words
 from anomprof.report import source, units
 from anomprof.report.page import (
@@ -146,7 +146,7 @@ def _station(link: Link, mark: str) -> Station:
         units.one_line(link.op) or "an op",
         ", ".join(units.one_line(part) for part in parts if part),
         units.one_line(link.code),
-        words.KINDS[link.kind] if link.kind in ("nan", "inf") else "",
+        KIND_NAMES[link.kind] if link.kind in ("nan", "inf") else "",
         mark,
     )
 

@@ -33,7 +33,9 @@ Departure = Callable[[], NoReturn]
     help="Where to write.  [default: reports/SCRIPT-UTCTIME]",
 )
 @click.option("-f", "--force", is_flag=True, help="Replace the run in --out.")
-@click.option("--stop", is_flag=True, help="End the script at the first finding.")
+@click.option(
+    "--stop", is_flag=True, help="End the script at the first finding, with status 0 unless --fail-on says 1."
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["anomaly", "error"]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, TracebackType
 
 from anomprof.console import Console
 from anomprof.running.closing import Closing, Finish, describe
@@ -80,8 +81,18 @@ def watch_script(
 
 
 def _leave_us_out(error: BaseException) -> None:
-    """Makes the traceback begin where that of plain Python begins."""
-    trace = error.__traceback__
-    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
-        trace = trace.tb_next
-    error.__traceback__ = trace
+    """Takes our own frames out of a traceback, and out of those of the errors that led to it."""
+    told: BaseException | None = error
+    seen: set[int] = set()
+    while told is not None and id(told) not in seen:
+        seen.add(id(told))
+        own: list[TracebackType] = []
+        trace = told.__traceback__
+        while trace is not None:
+            if not trace.tb_frame.f_globals.get("__name__", "").startswith("anomprof."):
+                own.append(trace)
+            trace = trace.tb_next
+        for this, following in itertools.zip_longest(own, own[1:]):
+            this.tb_next = following
+        told.__traceback__ = own[0] if own else None
+        told = told.__cause__ or told.__context__

@@ -16,7 +16,7 @@ from anomprof.tracing.symptom import Symptom
 if TYPE_CHECKING:
     from anomprof.tracing.tracer import Tracer
 
-_READ_FROM_OUTSIDE = ("aten::set_", "aten::lift_fresh")
+_READ_FROM_FILE = "aten::set_"
 _MOST_ROWS = 100_000
 
 
@@ -35,20 +35,26 @@ def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
             event = tracer.circumstances.outside(seen, held, place, "parameter", phase="parameter")
         if event.is_all_literal or (is_buffer and event.origins[0].is_uninitialised):
             continue
-        _blame(event, tensor)
+        if not tracer.steps.has_begun:
+            _blame(event, tensor)
         tracer.harm(event, Symptom.of("buffer" if is_buffer else "parameter", tensor))
 
 
-def bad_samples(tensor: torch.Tensor) -> str:
-    """Says which samples of a batch are bad; "" for what is no batch."""
+def bad_rows(tensor: torch.Tensor, what: str) -> str:
+    """Says which rows of data are bad; "" for a single number.
+
+    Args:
+        tensor: The data, its rows along the first dimension.
+        what: What a row is: "sample".
+    """
     if tensor.dim() < 1 or not 0 < tensor.shape[0] <= _MOST_ROWS:
         return ""
     with without_overrides():
         bad = ~torch.isfinite(tensor)
         rows = bad.reshape(tensor.shape[0], -1).any(dim=1).nonzero().flatten().tolist()
     shown = ", ".join(str(row) for row in rows[:8]) + (", ..." if len(rows) > 8 else "")
-    what = "sample" if len(rows) == 1 else "samples"
-    return f"Bad in the batch: {what} {shown} of {tensor.shape[0]} (counted from 0)."
+    what = what if len(rows) == 1 else f"{what}s"
+    return f"Bad: {what} {shown} of {tensor.shape[0]} (counted from 0)."
 
 
 def _blame(event: Event, parameter: torch.Tensor) -> None:
@@ -56,6 +62,6 @@ def _blame(event: Event, parameter: torch.Tensor) -> None:
     origin = event.origins[0]
     origin.phase = "parameter"
     origin.owners = (weakref.ref(parameter),)
-    if origin is not event and (origin.is_outside or origin.op in _READ_FROM_OUTSIDE):
+    if origin is not event and (origin.is_outside or origin.op == _READ_FROM_FILE):
         # The file holds many tensors; the copy into this one says which it was.
         event.phase, event.owners, event.origins = "parameter", (weakref.ref(parameter),), (event,)

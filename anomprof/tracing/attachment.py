@@ -78,7 +78,7 @@ class Attachment:
         self._wrap_zero_grad()
         self._wrap_scaler()
         self._wrap_loader()
-        self._wrap_from_numpy()
+        self._wrap_arrivals()
         self._wrap_compile()
         self._wrap_threads()
         self._watcher = Watcher(self.tracer)
@@ -327,23 +327,26 @@ class Attachment:
 
         self._wrap(LOADER_ITERATOR, "__next__", fetch)
 
-    def _wrap_from_numpy(self) -> None:
-        original = torch.from_numpy
+    def _wrap_arrivals(self) -> None:
+        for name in ("from_numpy", "frombuffer", "from_dlpack"):  # others are seen as an op
+            arrive = self._arrival(getattr(torch, name), f"torch.{name}")
+            arrive.__qualname__, arrive.__module__ = name, "torch"  # under which it is pickled
+            self._wrap(torch, name, arrive)
 
+    def _arrival(self, original: Any, op: str) -> Any:
         @functools.wraps(original)
-        def from_numpy(*args: Any, **kwargs: Any) -> Any:
+        def arrive(*args: Any, **kwargs: Any) -> Any:
             tensor = original(*args, **kwargs)
             watcher = self._here()
             if watcher is not None and not watcher.tracer.rests:
                 try:
                     with _private():
-                        watcher.tracer.look_at_outside(tensor, sys._getframe(1), "torch.from_numpy")
+                        watcher.tracer.look_at_outside(tensor, sys._getframe(1), op)
                 except Exception as error:  # the user's training must go on
                     watcher.tracer.give_up(error)
             return tensor
 
-        from_numpy.__qualname__, from_numpy.__module__ = "from_numpy", "torch"  # under which it is pickled
-        self._wrap(torch, "from_numpy", from_numpy)
+        return arrive
 
     def _wrap_compile(self) -> None:
         original = torch.compile

@@ -13,7 +13,6 @@ from anomprof.tracing.stakes import Stakes
 from anomprof.tracing.steps import Moment, Steps
 
 _MOST_INPUTS, _MOST_OUTPUTS, _MOST_OWNERS = 6, 4, 8  # kept per event
-_ARRIVALS = ("aten::set_", "aten::lift_fresh")  # ops by which values come from outside torch
 
 
 class Circumstances:
@@ -33,6 +32,8 @@ class Circumstances:
 
     def operands(self, sight: Sight) -> list[Operand]:
         """Returns what an op was given, as far as it can be bad."""
+        if sight.kind.is_arrival:
+            return []
         operands: list[Operand] = []
         for seen in sight.arguments:
             if not seen.is_number:
@@ -66,6 +67,10 @@ class Circumstances:
             event.owners = tuple(weakref.ref(owner) for owner in owners[:_MOST_OWNERS])
             if not owners and scene.stepping is not None:
                 event.owners = self._stakes.state_owners(scene.stepping.optimizer, bad)
+                in_hand = scene.in_hand.get(len(sight.made), ())
+                if in_hand and not event.owners:
+                    event.owners = (in_hand[sight.made.index(bad[0])],)
+            event.is_step = scene.stepping is not None
         return event
 
     def outside(
@@ -95,7 +100,7 @@ class Circumstances:
     def _phase(self, scene: Scene, sight: Sight, operands: list[Operand]) -> str:
         if scene.is_in_backward:
             return "backward"
-        if scene.is_fetching or (not operands and sight.kind.name in _ARRIVALS):
+        if scene.is_fetching or sight.kind.is_arrival:
             return "input"
         gap = scene.moment.gap
         if not gap or scene.call is not None:

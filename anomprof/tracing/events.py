@@ -57,6 +57,7 @@ class Event:
         origins: The events that began it, the earliest first; itself for an origin.
         first: For an origin inside one autograd node, its first op that was bad.
         owners: Parameters that were written, or to which the written state belongs.
+        is_step: Whether an optimizer's step did it.
         message: What else there is to say.
         depth: Length of the chain from the origin.
     """
@@ -81,6 +82,7 @@ class Event:
     origins: tuple[Event, ...] = ()
     first: Event | None = None
     owners: tuple[Any, ...] = ()
+    is_step: bool = False
     message: str = ""
     depth: int = 0
 

@@ -6,6 +6,8 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 
+import torch
+
 from anomprof.tracing.calls import Place
 from anomprof.tracing.contents import Contents
 from anomprof.tracing.events import Event, merged
@@ -129,7 +131,7 @@ class Explanation:
                 return earlier
         live = seen.live
         owner = live if live is not None and is_parameter(live) else None
-        made = self._outside(seen, held, event.place, event.op if owner is None else "parameter")
+        made = self._outside(seen, held, event.place, _name_of_unseen(event, owner))
         if event.phase == "backward" or (event.phase == "optimizer" and owner is None):
             made.phase, made.is_literal = "backward", False
         elif owner is not None:
@@ -149,6 +151,12 @@ class Explanation:
             and earlier.origins == (earlier,)
         ):
             event.parent, event.origins = earlier, (earlier,)
+
+
+def _name_of_unseen(event: Event, owner: torch.Tensor | None) -> str:
+    if owner is not None:
+        return "parameter"
+    return "input" if event.phase in ("forward", "input") else event.op
 
 
 def _beyond_node(event: Event, sources: list[Event]) -> list[Event]:

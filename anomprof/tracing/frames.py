@@ -127,8 +127,7 @@ def describe(point: Point, folder: str) -> Frame:
     """
     code = point[0]
     line = line_of(point)
-    name = code.co_name.removeprefix("<").removesuffix(">") if code.co_name == "<module>" else code.co_name
-    return Frame(shorten(code.co_filename, folder), line, name, source(code.co_filename, line))
+    return Frame(shorten(code.co_filename, folder), line, code.co_name, source(code.co_filename, line))
 
 
 def source(file: str, line: int) -> str:

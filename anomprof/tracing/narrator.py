@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from anomprof.advice import advise
-from anomprof.findings import Finding, Frame, Link
+from anomprof.findings import KIND_NAMES, Finding, Frame, Link
 from anomprof.tracing.calls import Place, parameter_name, qualified_name
 from anomprof.tracing.events import Event
 from anomprof.tracing.frames import Point, describe
@@ -92,7 +92,7 @@ class Narrator:
     def harmless(self, origin: Event) -> str:
         """Returns the note on a bad value of which nothing came."""
         frames = self.frames(origin.place)
-        kind = "NaN" if origin.kind == "nan" else "Inf"
+        kind = KIND_NAMES[origin.kind]
         op = origin.node.op if origin.node is not None and origin.node.op else origin.op
         module = self.module_of(origin)
         where = f"{frames[0].file}:{frames[0].line}" if frames else "an unknown line"
@@ -123,10 +123,10 @@ class Narrator:
 
     def module_of(self, event: Event) -> str:
         """Returns the module of an event: where it ran, or whose parameter it wrote."""
-        if event.owners:
-            owner = event.owners[0]()
-            if owner is not None:
-                return parameter_name(owner)[1]
+        owners = [owner for reference in event.owners if (owner := reference()) is not None]
+        if owners:
+            modules = {parameter_name(owner)[1]: None for owner in owners[: 1 if event.is_step else None]}
+            return next(iter(modules)) if len(modules) == 1 else ""  # code that treats all alike is nobody's
         module = event.place.module()
         if module is None and event.from_python and event.node is not None and event.node.place is not None:
             module = (
@@ -149,7 +149,9 @@ class Narrator:
 
     def tensor_name(self, tensor: torch.Tensor) -> str:
         """Returns the name of a parameter, or its shape where it has none."""
-        name, _ = parameter_name(tensor)
+        name, owner = parameter_name(tensor)
+        if name and "." not in name:
+            return f"{name} of {owner}"  # a root's own: its class tells it from others of the same name
         return name or f"a tensor of shape {list(tensor.shape)}"
 
     def _told(self, symptom: Symptom, event: Event) -> str:

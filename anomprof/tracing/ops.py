@@ -29,6 +29,9 @@ _FINITE = frozenset(
     """.split()
 )
 
+# Ops by which values come into torch from outside: lists and arrays of numbers, files, other processes.
+_ARRIVALS = frozenset(["lift_fresh", "set_"])
+
 _UNINITIALISED = frozenset(
     """
     empty empty_like empty_strided new_empty new_empty_strided empty_permuted resize_
@@ -68,6 +71,7 @@ class OpKind:
         creates: Whether its results may be bad where its operands are not.
         is_finite: Whether its results are finite whatever the operands.
         is_view: Whether its result shares memory with an operand: nothing new to look at.
+        is_arrival: Whether its result comes from outside torch, so that no operand explains it.
         is_uninitialised: Whether its result is memory that nobody has filled.
         writes: Positions of the operands that it writes; -1 for those passed by name.
         write_names: Names of the written operands, in the same order.
@@ -80,6 +84,7 @@ class OpKind:
     creates: bool
     is_finite: bool
     is_view: bool
+    is_arrival: bool
     is_uninitialised: bool
     writes: tuple[int, ...]
     write_names: tuple[str, ...]
@@ -124,6 +129,7 @@ def kind_of(function: Any) -> OpKind:
             False,
             False,
             False,
+            False,
             tuple(p for p, _ in writes),
             tuple(n for _, n in writes),
             False,
@@ -133,8 +139,11 @@ def kind_of(function: Any) -> OpKind:
         name=name,
         creates=base not in _CARRIERS and base not in _FINITE,
         is_finite=base in _FINITE,
-        is_view=bool(getattr(function, "is_view", False))
-        or base in ("detach", "alias", "_reshape_alias", "lift"),
+        is_view=base not in _ARRIVALS
+        and (
+            bool(getattr(function, "is_view", False)) or base in ("detach", "alias", "_reshape_alias", "lift")
+        ),
+        is_arrival=base in _ARRIVALS,
         is_uninitialised=base in _UNINITIALISED,
         writes=tuple(position for position, _ in writes),
         write_names=tuple(label for _, label in writes),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
-from anomprof.sites import current_node, op_name
+from anomprof.sites import ENGINE_CODE, current_node, op_name
 from anomprof.tracing.calls import NOWHERE, Place
 from anomprof.tracing.events import NodeSite
 
@@ -33,6 +35,7 @@ class Scene:
         from_python: Whether, in backward, Python code ran the op: a hook, a custom function, a recomputation.
         in_library: Whether that Python code is a library's.
         is_compiled: Whether the op is part of a compiled function.
+        in_hand: The parameters that a library's optimizer is at: how many at once -> which.
     """
 
     def __init__(self, watcher: Watcher, frame: Any) -> None:
@@ -46,6 +49,7 @@ class Scene:
         self.place = NOWHERE
         self.node: NodeSite | None = None
         self.from_python = self.in_library = self.is_compiled = False
+        self.in_hand: dict[int, tuple[weakref.ref[torch.Tensor], ...]] = {}
         self._running = current_node()
         self.is_in_backward = self.run is not None or self._running is not None
         self._watcher: Watcher | None = watcher
@@ -56,16 +60,18 @@ class Scene:
         watcher, frame = self._watcher, self._frame
         if watcher is None:
             return
-        frames = watcher.tracer.frames
         if self.is_in_backward:
-            self._locate_in_backward(watcher, *frames.read_in_engine(frame))
+            self._locate_in_backward(watcher, frame)
         else:
-            self.place = Place(frames.read(frame), self.call)
+            self.place = Place(watcher.tracer.frames.read(frame), self.call)
             self.is_compiled = _is_compiled(frame)
+        if self.stepping is not None and self.stepping.is_from_library:
+            self.in_hand = _parameters_in_hand(frame)
         self._watcher = self._frame = self._running = None
 
-    def _locate_in_backward(self, watcher: Watcher, has_python: bool, points: tuple[Any, ...]) -> None:
-        if self._running is not None:
+    def _locate_in_backward(self, watcher: Watcher, frame: Any) -> None:
+        has_python, points = watcher.tracer.frames.read_in_engine(frame)
+        if self._running is not None and not _is_for_bucket(frame):
             self.node = watcher.sites.node_site(self._running, op_name)
         if points:
             self.from_python, self.place = True, Place(points, self.call)
@@ -81,6 +87,32 @@ class Scene:
 def _is_compiled(frame: Any) -> bool:
     while frame is not None:
         if frame.f_code.co_name == _COMPILED_CALL:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _parameters_in_hand(frame: Any) -> dict[int, tuple[weakref.ref[torch.Tensor], ...]]:
+    """Returns what the local variables of an optimizer's loop hold: a parameter, lists of several."""
+    found: dict[int, tuple[weakref.ref[torch.Tensor], ...]] = {}
+    while frame is not None:
+        for value in frame.f_locals.values():
+            held = value if isinstance(value, (list, tuple)) else (value,)
+            if held and all(isinstance(one, nn.Parameter) for one in held):
+                found.setdefault(len(held), tuple(weakref.ref(one) for one in held))
+        if frame.f_code.co_name == "step":
+            break
+        frame = frame.f_back
+    return found
+
+
+def _is_for_bucket(frame: Any) -> bool:
+    """Whether a communication hook is running: it serves a bucket of gradients, and no one node."""
+    bucket = getattr(torch.distributed, "GradBucket", None)  # absent where torch was built without it
+    if bucket is None:
+        return False
+    while frame is not None and frame.f_code is not ENGINE_CODE:
+        if any(isinstance(value, bucket) for value in frame.f_locals.values()):
             return True
         frame = frame.f_back
     return False

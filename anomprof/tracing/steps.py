@@ -19,6 +19,7 @@ class Moment:
         counts: Steps that each optimizer had taken, by the order in which they first stepped.
         backwards: Calls of backward that had ended.
         gradients: Calls of ``torch.autograd.grad`` that had ended.
+        rounds: How often a loop without optimizer had come round.
         gap: ``"backward"`` between a backward and the optimizer's step, ``"step"`` between that and the next
             forward, "" elsewhere.
         pattern: The optimizers' last steps, by the same order.
@@ -27,6 +28,7 @@ class Moment:
     counts: tuple[int, ...]
     backwards: int
     gradients: int
+    rounds: int
     gap: str
     pattern: tuple[int, ...]
 
@@ -53,8 +55,7 @@ class Moment:
         if not self.counts:
             if optimizers_made:  # none has stepped yet: several backwards belong to its first step
                 return 0
-            done = self.backwards or self.gradients
-            return max(0, done - (self.gap != "" and done > 0))
+            return self.rounds
         if len(self.counts) == 1 and optimizers_made <= 1:
             return max(0, self.counts[0] - (self.gap == "step"))
         if len(levels) == len(self.counts) and len(set(levels)) > 1:
@@ -82,6 +83,37 @@ class Moment:
         return False
 
 
+class Rounds:
+    """How often a loop has come round that has no optimizer, told by the lines that run the engine.
+
+    The line that ran it first leads each round; the line that ran it last before the next lead closes it.
+    """
+
+    def __init__(self) -> None:
+        self._lead: Any = None
+        self._last: Any = None
+        self._closing: Any = None
+        self._begun = 0
+
+    def run(self, line: Any) -> None:
+        """The engine has been run by a line."""
+        if not self._begun:
+            self._lead = line
+        if line == self._lead:
+            self._closing = self._last if self._begun else None
+            self._begun += 1
+        self._last = line
+
+    def done(self, *, in_gap: bool) -> int:
+        """Returns how many rounds are over.
+
+        Args:
+            in_gap: Whether nothing has been computed since the engine ran last.
+        """
+        is_open = self._closing is not None and self._closing != self._last
+        return max(0, self._begun - (in_gap or is_open))
+
+
 class Steps:
     """Counts the steps of a run."""
 
@@ -95,14 +127,21 @@ class Steps:
         self._backwards = 0
         self._gradients = 0
         self._backwards_unused = 0
+        self._backward_rounds, self._gradient_rounds = Rounds(), Rounds()
         self._moment: Moment | None = None
         self.gap = ""
 
     def now(self) -> Moment:
         """Returns the present moment."""
         if self._moment is None or self._moment.gap != self.gap:
+            rounds = self._backward_rounds if self._backwards else self._gradient_rounds
             self._moment = Moment(
-                tuple(self._counts), self._backwards, self._gradients, self.gap, tuple(self._pattern)
+                tuple(self._counts),
+                self._backwards,
+                self._gradients,
+                rounds.done(in_gap=self.gap != ""),
+                self.gap,
+                tuple(self._pattern),
             )
         return self._moment
 
@@ -115,17 +154,20 @@ class Steps:
         """A forward pass begins, or data for it is fetched."""
         self.gap = ""
 
-    def end_backward(self, *, accumulates: bool) -> None:
+    def end_backward(self, line: Any, *, accumulates: bool) -> None:
         """The autograd engine has ended a run.
 
         Args:
+            line: Where it was started.
             accumulates: Whether it left gradients in the leaves, as ``backward`` does and ``grad`` does not.
         """
         if accumulates:
             self._backwards += 1
             self._backwards_unused += 1
+            self._backward_rounds.run(line)
         else:
             self._gradients += 1
+            self._gradient_rounds.run(line)
         if accumulates or not self._made:
             self.gap = "backward"
         self._moment = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 
 from anomprof.console import Console
-from anomprof.findings import Finding, Findings, Note
+from anomprof.findings import KIND_NAMES, Finding, Findings, Note
 from anomprof.tracing.attachment import Attachment
 from anomprof.tracing.tracer import Tracer
 
@@ -57,6 +57,11 @@ class Trace:
         notes = (*tracer.ledger.notes, *self._troubles)
         return Findings(tracer.steps.count(), tracer.ledger.findings, notes, facts)
 
+    def __repr__(self) -> str:
+        found = self.result()
+        counts = f"{len(found.findings)} findings, {len(found.notes)} notes, {found.steps} steps"
+        return f"<anomprof.trace: {found.verdict}; {counts}>"
+
     def __enter__(self) -> Trace:
         if Trace._entered is not None:
             raise RuntimeError("anomprof.trace() is already on; leave the first before entering another")
@@ -84,8 +89,8 @@ class Trace:
             where = f"{finding.file}:{finding.line}" if finding.line else "an unknown line"
             module = f" in {finding.module}" if finding.module else ""
             self._console.say(
-                f"{finding.kind} in step {finding.step}, {finding.phase}: {finding.op}{module} at {where}: "
-                f"{finding.code} (noticed in {finding.symptom})"
+                f"first {KIND_NAMES[finding.kind]}: step {finding.step}, {finding.phase}, "
+                f"{finding.op}{module} at {where}: {finding.code} (noticed in {finding.symptom})"
             )
 
     def _complain(self, sentence: str) -> None:

@@ -115,6 +115,8 @@ class Tracer:
         event = self.circumstances.event(scene, sight, operands, bad)
         self.explanation.explain(event, operands, sight.numbers)
         self.explanation.remember(event, scene.number)
+        if sight.kind.is_arrival and (arrived := bad[0].live) is not None:
+            event.message = arrivals.bad_rows(arrived, "row")
         if event.origins == (event,) and not (event.is_literal or event.is_uninitialised):
             self.ledger.doubt(event)
         for seen in sight.made:
@@ -211,16 +213,23 @@ class Tracer:
         """A data loader has delivered a batch; what its workers made was not seen before."""
         for tensor in tensors_in(batch):
             seen = self.see(tensor)
-            if not seen.is_number or (self.marks.of(seen) is not None and not from_workers):
+            held = seen.if_bad if seen.is_number else None
+            if held is None:
                 continue
-            if (held := seen.if_bad) is not None:
-                self._arrive(seen, held, points, "DataLoader", arrivals.bad_samples(tensor))
+            mark = self.marks.of(seen)
+            event = mark.event(held.nan > 0) if mark is not None and not from_workers else None
+            samples = arrivals.bad_rows(tensor, "sample")
+            if event is None:
+                self._arrive(seen, held, points, "DataLoader", samples)
+            else:
+                for origin in event.origins:
+                    origin.message = samples  # of the batch, not of what the line was given
 
     def look_at_outside(self, tensor: torch.Tensor, frame: Any, op: str) -> None:
         """A tensor was made of memory that is not torch's."""
         seen = self.see(tensor)
         if seen.is_number and (held := seen.if_bad) is not None:
-            self._arrive(seen, held, self.frames.read(frame), op)
+            self._arrive(seen, held, self.frames.read(frame), op, arrivals.bad_rows(tensor, "row"))
 
     def _look_at_inputs(self, inputs: Any, call: ModuleCall) -> None:
         for tensor in tensors_in(inputs):
@@ -228,7 +237,7 @@ class Tracer:
             if seen.is_number and not seen.requires_grad and self.marks.of(seen) is None:
                 held = seen.if_bad
                 if held is not None:
-                    self._arrive(seen, held, call.points, "input", arrivals.bad_samples(tensor))
+                    self._arrive(seen, held, call.points, "input", arrivals.bad_rows(tensor, "sample"))
 
     def _arrive(
         self, seen: Seen, held: Contents, points: tuple[Point, ...], op: str, message: str = ""
@@ -265,7 +274,7 @@ class Tracer:
         if is_nested:
             watcher.runs[-1].events.extend(run.events)
         else:
-            self.steps.end_backward(accumulates=run.accumulates)
+            self.steps.end_backward(run.place.points[:1], accumulates=run.accumulates)
         if self.rests or not run.events:
             return
         if inside_transforms():
@@ -290,7 +299,7 @@ class Tracer:
         """The engine has raised."""
         if watcher.runs or self.has_failed:
             return
-        self.steps.end_backward(accumulates=run.accumulates)
+        self.steps.end_backward(run.place.points[:1], accumulates=run.accumulates)
         if "returned nan values" in str(error):  # anomaly mode's own error
             events = [event for event in run.events if not event.is_all_literal]
             if events:

@@ -168,14 +168,16 @@ def test_colour_changes_no_word() -> None:
 def test_a_clean_run_says_what_was_watched() -> None:
     text = summary(sample.findings())
     assert text.splitlines()[0] == (
-        "anomprof: clean: 40 steps watched, nothing bad reached a loss, gradient or parameter"
+        "anomprof: clean: 40 steps watched, nothing bad reached a loss, gradient or parameter (2 notes)"
     )
     assert "note  GradScaler skipped a step (scale 65536 -> 32768) (step 0, 3 times)" in text
     assert "unseen 1 scripted function" in text
 
 
 def test_a_run_without_a_step_is_not_called_clean() -> None:
-    assert summary(Findings(0)) == "anomprof: no training step was seen, so nothing can be said"
+    assert (
+        summary(Findings(0)) == "anomprof: no optimizer step and no backward was seen, so nothing can be said"
+    )
     assert summary(Findings(1)).startswith("anomprof: clean: 1 step watched")
 
 
@@ -185,7 +187,7 @@ def test_the_summary_lists_findings_and_does_not_scroll_away() -> None:
         notes=tuple(Note(f"note {number}", number) for number in range(30)),
     )
     lines = summary(many).splitlines()
-    assert lines[0] == "anomprof: 20 findings in 40 steps"
+    assert lines[0] == "anomprof: 20 findings in 40 steps (counted from 0)"
     assert lines[1] == "  1     NaN: step 0, backward, energy, aten::sqrt, train.py:17"
     assert any("10 more findings in the report" in line for line in lines)
     assert len(lines) < 25

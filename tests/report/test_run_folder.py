@@ -94,7 +94,7 @@ def test_the_headline_says_it_all(tmp_path: Path) -> None:
 def test_a_clean_run_says_so_and_what_clean_means(tmp_path: Path) -> None:
     page, markdown = written(tmp_path, sample.findings())
     for text in (shown(page), markdown):
-        assert "Clean: 40 steps watched, nothing bad reached a loss, gradient or parameter." in text
+        assert "Clean: 40 steps watched, nothing bad reached a loss, gradient or parameter (2 notes)." in text
         assert "Clean means" in text
         assert "Why, and what to do" not in text
         assert "1 scripted function" in text
@@ -103,7 +103,7 @@ def test_a_clean_run_says_so_and_what_clean_means(tmp_path: Path) -> None:
 
 def test_a_run_of_which_nothing_is_known_has_a_page(tmp_path: Path) -> None:
     page, _ = written(tmp_path, Findings(0))
-    assert "No training step was seen, so nothing can be said." in shown(page)
+    assert "No optimizer step and no backward was seen, so nothing can be said." in shown(page)
 
 
 def test_html_and_markdown_have_the_same_cells(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_twenty_findings_are_listed_and_folded(tmp_path: Path) -> None:
     many = [sample.finding(step=step, line=step + 1) for step in range(20)]
     page, markdown = written(tmp_path, sample.findings(*many))
     assert page.count("<details>") == 19
-    assert "20 findings in 40 steps; the others are below." in shown(page)
+    assert "20 findings in 40 steps (counted from 0); the others are below." in shown(page)
     assert markdown.count("\n### NaN: step ") == 19
     assert len(page) < 500_000
 

@@ -10,16 +10,34 @@ def optimizer():
 
 
 def moment(counts=(), backwards=0, gradients=0, gap="", pattern=()):
-    return Moment(counts, backwards, gradients, gap, pattern)
+    return Moment(counts, backwards, gradients, 0, gap, pattern)
+
+
+def step_after(*runs, then_forward=False, accumulates=True):
+    """The step in which a loop without optimizer is, once these lines have run the engine."""
+    steps = Steps()
+    for line in runs:
+        steps.begin_forward()
+        steps.end_backward(line, accumulates=accumulates)
+    if then_forward:
+        steps.begin_forward()
+    return steps.now().step(0)
 
 
 def test_without_an_optimizer_steps_are_backwards():
-    assert moment(backwards=3).step(0) == 3
-    assert moment(backwards=3, gap="backward").step(0) == 2  # what follows a backward belongs to its step
+    assert step_after() == 0
+    assert step_after("a", "a", "a", then_forward=True) == 3
+    assert step_after("a", "a", "a") == 2  # what follows a backward belongs to its step
 
 
 def test_without_any_backward_steps_are_calls_of_grad():
-    assert moment(gradients=2).step(0) == 2
+    assert step_after("a", "a", then_forward=True, accumulates=False) == 2
+
+
+def test_without_an_optimizer_several_lines_that_run_the_engine_are_one_step():
+    assert step_after("a", "b", "a", "b", then_forward=True) == 2
+    assert step_after("a", "b", "a", "b", "a", then_forward=True) == 2  # b is still to come
+    assert step_after("a", "b", "b", "a", "b", "b") == 1
 
 
 def test_before_the_first_step_of_an_optimizer_all_backwards_belong_to_step_0():
@@ -52,16 +70,16 @@ def test_an_inner_loop_of_critic_steps_counts_as_one_iteration():
 def test_gradients_that_are_dropped_unused_count_as_a_step_left_out():
     steps, own = Steps(), optimizer()
     steps.add_optimizer(own)
-    steps.end_backward(accumulates=True)
+    steps.end_backward("line", accumulates=True)
     steps.end_step(own)
     steps.clear_gradients()
     assert steps.now().counts == (1,)
-    steps.end_backward(accumulates=True)
+    steps.end_backward("line", accumulates=True)
     steps.clear_gradients()
     assert steps.now().counts == (2,)
     other = optimizer()  # with two, the gradients may have been a by-product of the other's
     steps.add_optimizer(other)
-    steps.end_backward(accumulates=True)
+    steps.end_backward("line", accumulates=True)
     steps.clear_gradients()
     assert steps.now().counts == (2,)
 
@@ -69,7 +87,7 @@ def test_gradients_that_are_dropped_unused_count_as_a_step_left_out():
 def test_accumulation_does_not_count_as_steps_left_out():
     steps, own = Steps(), optimizer()
     for _ in range(4):
-        steps.end_backward(accumulates=True)
+        steps.end_backward("line", accumulates=True)
     steps.end_step(own)
     steps.clear_gradients()
     assert steps.now().counts == (1,)

@@ -24,7 +24,8 @@ class TensorSummary:
     Attributes:
         shape: Sizes; empty for a single number.
         dtype: Name without ``torch.``.
-        min: Smallest value that is a number (infinities count); None where there is none or it was not read.
+        min: Smallest value that is a number (infinities count); None where there is none or it was not read,
+            NaN where nothing but that there is a NaN was read.
         max: Largest, likewise.
         nan: How many elements are NaN; None where they were not counted.
         inf: How many are +Inf or -Inf; None where they were not counted.

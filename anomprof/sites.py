@@ -61,10 +61,16 @@ _WeakReference: Any = StorageWeakRef
 
 
 class StorageReference:
-    """Knows whether a tensor's memory is still in use, and keeps its address from being given out again."""
+    """Knows whether a tensor's memory is still in use, and keeps its address from being given out again.
+
+    Attributes:
+        key: As :func:`storage_key` gives it.
+    """
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self._reference: Any = _WeakReference(tensor.untyped_storage())
+        storage = tensor.untyped_storage()
+        self.key = int(storage._cdata)
+        self._reference: Any = _WeakReference(storage)
 
     @property
     def is_freed(self) -> bool:
@@ -75,6 +81,11 @@ class StorageReference:
 def storage_key(tensor: torch.Tensor) -> int:
     """Returns the address that tensors sharing memory have in common (not of the memory itself)."""
     return int(tensor.untyped_storage()._cdata)
+
+
+def is_accelerator(tensor: torch.Tensor) -> bool:
+    """Whether the host has to wait for a device to read a tensor."""
+    return tensor.device.type not in ("cpu", "meta")
 
 
 def memory_is_filled_by(tensor: torch.Tensor) -> bool:

@@ -25,11 +25,14 @@ def warm():
         [sys.executable, str(WARM)], stdin=pipe, stdout=pipe, text=True, env=environment, bufsize=1
     )
 
-    def execute(path: Path, folder: Path, watch: list[str] | None = None) -> Outcome:
+    def execute(
+        path: Path, folder: Path, watch: list[str] | None = None, *, as_accelerator: bool = False
+    ) -> Outcome:
         folder.mkdir()
         out = folder / "out"
         watched = [] if watch is None else ["-m", "anomprof", "run", "--out", str(out), *watch]
-        server.stdin.write(json.dumps({"words": [*watched, str(path)], "folder": str(folder)}) + "\n")
+        job = {"words": [*watched, str(path)], "folder": str(folder), "as_accelerator": as_accelerator}
+        server.stdin.write(json.dumps(job) + "\n")
         status = int(server.stdout.readline())
         found = out / "findings.json"
         findings = json.loads(found.read_text()) if found.exists() else None
@@ -47,6 +50,14 @@ def test_the_first_finding_is_the_origin_and_nothing_is_disturbed(path: Path, wa
     assert judge(header, watched.findings) == [], watched.stderr[-2000:]
     assert disturbed(watched, plain) == []
     assert plain.status == header.status, plain.stderr[-2000:]
+
+
+@pytest.mark.parametrize("path", cases()[::4], ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_origin_is_the_same_where_numbers_are_read_once_per_backward(path: Path, warm, tmp_path) -> None:
+    watched = warm(path, tmp_path / "watched", [], as_accelerator=True)
+    plain = warm(path, tmp_path / "plain")
+    assert judge(read_header(path), watched.findings) == [], watched.stderr[-2000:]
+    assert disturbed(watched, plain) == []
 
 
 def test_a_fresh_process_finds_the_same() -> None:

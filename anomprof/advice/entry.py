@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ def _observation(name: str, summary: TensorSummary) -> str:
     low, high = summary.min, summary.max
     if 0 in summary.shape:
         return f"Here {name} has no elements (shape {list(summary.shape)})."
-    if low is None or high is None:
+    if low is None or high is None or math.isnan(low):
         return ""
     if low == high:
         return f"Here {name} is {number(low)}{' throughout' if summary.shape else ''}."

@@ -220,6 +220,8 @@ def _range(summary: TensorSummary) -> str:
         return "empty"
     if summary.min is None or summary.max is None:
         return "no numbers" if summary.nan else "not read"
+    if math.isnan(summary.min):
+        return "holds NaN"
     if summary.min == summary.max:
         return f"all {number(summary.min)}" if summary.shape else number(summary.min)
     return f"{number(summary.min)} .. {number(summary.max)}"

@@ -40,14 +40,14 @@ def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
         tracer.harm(event, Symptom.of("buffer" if is_buffer else "parameter", tensor))
 
 
-def bad_rows(tensor: torch.Tensor, what: str) -> str:
-    """Says which rows of data are bad; "" for a single number.
+def bad_rows(tensor: torch.Tensor | None, what: str) -> str:
+    """Says which rows of data are bad; "" for a single number, and for data that is gone.
 
     Args:
         tensor: The data, its rows along the first dimension.
         what: What a row is: "sample".
     """
-    if tensor.dim() < 1 or not 0 < tensor.shape[0] <= _MOST_ROWS:
+    if tensor is None or tensor.dim() < 1 or not 0 < tensor.shape[0] <= _MOST_ROWS:
         return ""
     with without_overrides():
         bad = ~torch.isfinite(tensor)

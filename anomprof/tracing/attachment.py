@@ -69,6 +69,7 @@ class Attachment:
             module for name, module in list(sys.modules.items()) if name.startswith("anomprof")
         )
         self._local = threading.local()
+        self._in_engine: list[Watcher] = []  # whose engine is running, the innermost last
         self._undo: list[Callable[[], None]] = []
         call = self._module_call(nn.Module.__call__)
         self.tracer = tracer_of((call.__code__,))
@@ -126,6 +127,8 @@ class Attachment:
 
     def _here(self) -> Watcher | None:
         watcher: Watcher | None = getattr(self._local, "watcher", None)
+        if watcher is None and self._in_engine:  # a thread of the engine's own, on behalf of who started it
+            return self._in_engine[-1]
         return watcher
 
     def _wrap(self, owner: Any, name: str, replacement: Any) -> None:
@@ -140,11 +143,13 @@ class Attachment:
         self._undo.append(undo)
 
     def _module_call(self, original: Any) -> Any:
-        local = self._local
+        local, in_engine = self._local, self._in_engine
 
         @functools.wraps(original)
         def __call__(self_: nn.Module, *args: Any, **kwargs: Any) -> Any:
             watcher: Watcher | None = getattr(local, "watcher", None)
+            if watcher is None and in_engine:
+                watcher = in_engine[-1]
             if watcher is None:
                 return original(self_, *args, **kwargs)
             tracer = watcher.tracer
@@ -161,7 +166,7 @@ class Attachment:
                 out = original(self_, *args, **kwargs)
             finally:
                 watcher.call = parent
-            if parent is None and tracer.marks.by_key:
+            if parent is None and (tracer.marks.by_key or tracer.pending):
                 try:
                     with _private():
                         tracer.leave_root(watcher, self_, out)
@@ -187,30 +192,32 @@ class Attachment:
             roots = tuple(getattr(out, "grad_fn", None) for out in outputs)
             run = BackwardRun(place, roots, accumulates)
             watcher.runs.append(run)
+            self._in_engine.append(watcher)
             call, watcher.call = watcher.call, None
             try:
                 with _private():
                     tracer.begin_backward(watcher, run, outputs)
             except Exception as error:  # the user's training must go on
                 tracer.give_up(error)
+            failure: Exception | None = None
+            result = None
             try:
                 result = original(outputs, *args, **kwargs)
             except Exception as error:
+                failure = error
+                raise
+            finally:
                 watcher.runs.pop()
+                self._in_engine.remove(watcher)
                 watcher.call = call
                 try:
                     with _private():
-                        tracer.fail_backward(watcher, run, error)
+                        if failure is None:
+                            tracer.end_backward(watcher, run, result, inputs)
+                        else:
+                            tracer.fail_backward(watcher, run, failure)
                 except Exception as own:  # the user's training must go on
                     tracer.give_up(own)
-                raise
-            watcher.runs.pop()
-            watcher.call = call
-            try:
-                with _private():
-                    tracer.end_backward(watcher, run, result, inputs)
-            except Exception as error:  # the user's training must go on
-                tracer.give_up(error)
             return result
 
         self._wrap(owner, name, run_engine)
@@ -236,6 +243,7 @@ class Attachment:
                 return
             stepping = watcher.stepping.pop()
             try:
+                watcher.sites.begin_step(watcher.number)
                 with _private():
                     watcher.tracer.end_step(optimizer)
                 if stepping.points:

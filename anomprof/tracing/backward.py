@@ -41,18 +41,27 @@ class ForwardSites:
     """Which forward op made an autograd node, by the node's number.
 
     The first op that is dispatched after a number was given out is the op of that node; a later one with the
-    same number made no node of its own.
+    same number made no node of its own. Each thread has numbers of its own: for an accelerator the engine
+    runs on a thread of its own, and there is made what is recomputed or differentiated twice.
     """
 
     def __init__(self) -> None:
         self._by_number: dict[int, ForwardSite] = {}
+        self._of_engine: dict[int, ForwardSite] = {}
+        self._first_of_step = 0
 
     def __len__(self) -> int:
         return len(self._by_number)
 
-    def add(self, number: int, site: ForwardSite) -> None:
+    def begin_step(self, number: int) -> None:
+        """An optimizer has stepped: of this thread, nodes that are made from now on are the ones in use."""
+        self._first_of_step = number
+
+    def add(self, number: int, site: ForwardSite, *, on_engine_thread: bool = False) -> None:
         """Notes the first op seen under a number."""
         sites = self._by_number
+        if on_engine_thread:
+            sites = self._of_engine
         if number not in sites:
             sites[number] = site
             if len(sites) > _MOST_SITES:
@@ -62,7 +71,10 @@ class ForwardSites:
     def of_node(self, node: Any) -> ForwardSite | None:
         """Returns the op that made a node."""
         number = sequence_number(node)
-        return self._by_number.get(number) if number < _NOT_COUNTED else None
+        if number >= _NOT_COUNTED:
+            return None
+        own, other = self._by_number.get(number), self._of_engine.get(number)
+        return other if own is None or (other is not None and number < self._first_of_step) else own
 
     def node_site(self, node: Any, op_name: Any) -> NodeSite:
         """Returns what is known of a running node."""

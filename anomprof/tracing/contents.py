@@ -48,7 +48,9 @@ class Contents:
 
     Attributes:
         nan, plus_inf, minus_inf: How many elements are that.
-        low, high: Smallest and largest element that is a number; None where there is none.
+        low, high: Smallest and largest element that is a number; None where there is none, NaN where there
+            may be some but all that is known is that there is a NaN.
+        is_counted: Whether all was counted; otherwise one bad element stands for any number.
     """
 
     shape: tuple[int, ...]
@@ -59,6 +61,7 @@ class Contents:
     low: float | None
     high: float | None
     numel: int
+    is_counted: bool = True
 
     @property
     def inf(self) -> int:
@@ -72,7 +75,9 @@ class Contents:
 
     def summary(self) -> TensorSummary:
         """Returns it as it stands in a finding."""
-        return TensorSummary(self.shape, self.dtype, self.low, self.high, self.nan, self.inf)
+        nan = self.nan if self.is_counted or not self.nan else None
+        inf = self.inf if self.is_counted or not self.is_bad else None
+        return TensorSummary(self.shape, self.dtype, self.low, self.high, nan, inf)
 
 
 def contents(tensor: torch.Tensor) -> Contents:

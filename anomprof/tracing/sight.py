@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -90,6 +90,10 @@ class Seen:
             return bool(((self.tensor == first) | (self.tensor == second)).all())
 
 
+#: Makes of a tensor what is known of it.
+See = Callable[[torch.Tensor], Seen]
+
+
 class Operand(NamedTuple):
     """A tensor that an op was given.
 
@@ -107,6 +111,12 @@ class Operand(NamedTuple):
 class Sight:
     """One op that has run.
 
+    Args:
+        kind: What it does.
+        args, kwargs, out: What it was given and returned.
+        given: How the tensors are seen that it was given.
+        made: How those that it wrote or returned are, if not in the same way.
+
     Attributes:
         kind: What it does.
         arguments: The tensors that it was given, those written included.
@@ -118,14 +128,23 @@ class Sight:
 
     __slots__ = ("answers", "arguments", "kind", "made", "numbers", "written")
 
-    def __init__(self, kind: OpKind, args: Any, kwargs: Any, out: Any, looks: Looks) -> None:
+    def __init__(
+        self, kind: OpKind, args: Any, kwargs: Any, out: Any, given: See, made: See | None = None
+    ) -> None:
+        made = given if made is None else made
         kwargs = kwargs or {}
         self.kind = kind
-        self.arguments = [Seen(tensor, looks) for tensor in tensors_in((args, kwargs))]
+        self.arguments: list[Seen] = []
+        self.written: list[Seen] = []
         targets = [target for target in kind.written(args, kwargs) if isinstance(target, torch.Tensor)]
-        self.written = [seen for seen in self.arguments if _is_among(seen.tensor, targets)]
+        for tensor in tensors_in((args, kwargs)):
+            is_written = _is_among(tensor, targets)
+            seen = made(tensor) if is_written else given(tensor)
+            self.arguments.append(seen)
+            if is_written:
+                self.written.append(seen)
         returned = (tensor for tensor in tensors_in(out) if not _is_among(tensor, targets))
-        self.made = [*self.written, *(Seen(tensor, looks) for tensor in returned)]
+        self.made = [*self.written, *(made(tensor) for tensor in returned)]
         self.answers = self.made if kind.answers is None else self.made[: kind.answers]
         self.numbers = bad_numbers(args, kwargs)
 

@@ -115,7 +115,12 @@ class Rounds:
 
 
 class Steps:
-    """Counts the steps of a run."""
+    """Counts the steps of a run.
+
+    Attributes:
+        gap: As in :class:`Moment`.
+        recalled: The moment of what is gone through again, once its numbers have been read.
+    """
 
     def __init__(self) -> None:
         self._order: dict[int, int] = {}
@@ -130,9 +135,12 @@ class Steps:
         self._backward_rounds, self._gradient_rounds = Rounds(), Rounds()
         self._moment: Moment | None = None
         self.gap = ""
+        self.recalled: Moment | None = None
 
     def now(self) -> Moment:
-        """Returns the present moment."""
+        """Returns the present moment, or the one that is being recalled."""
+        if self.recalled is not None:
+            return self.recalled
         if self._moment is None or self._moment.gap != self.gap:
             rounds = self._backward_rounds if self._backwards else self._gradient_rounds
             self._moment = Moment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 import weakref
 from collections import deque
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 
 from anomprof.findings import Finding
-from anomprof.sites import ENGINE_CODE, inside_transforms, without_transforms
+from anomprof.sites import ENGINE_CODE, inside_transforms, is_accelerator, without_transforms
 from anomprof.tracing import arrivals, mistakes
 from anomprof.tracing.absorption import absorb
 from anomprof.tracing.backward import BackwardRun, leaves_below
@@ -27,6 +28,7 @@ from anomprof.tracing.looks import Looks, is_number
 from anomprof.tracing.narrator import Narrator
 from anomprof.tracing.ops import OpKind
 from anomprof.tracing.outputs import Outputs
+from anomprof.tracing.pending import Pending
 from anomprof.tracing.scaling import LossScaling
 from anomprof.tracing.scene import Scene
 from anomprof.tracing.sight import Operand, Seen, Sight
@@ -71,6 +73,7 @@ class Tracer:
         self.ledger = Ledger(self.narrator, on_finding)
         self.circumstances = Circumstances(self.steps, self.stakes, self.marks)
         self.explanation = Explanation(self.circumstances.outside)
+        self.pending: Pending | None = None
         self.rests = False
         self.has_failed = False
         self.writes: deque[mistakes.Write] = deque(maxlen=_MOST_WRITES)
@@ -115,8 +118,8 @@ class Tracer:
         event = self.circumstances.event(scene, sight, operands, bad)
         self.explanation.explain(event, operands, sight.numbers)
         self.explanation.remember(event, scene.number)
-        if sight.kind.is_arrival and (arrived := bad[0].live) is not None:
-            event.message = arrivals.bad_rows(arrived, "row")
+        if sight.kind.is_arrival:
+            event.message = arrivals.bad_rows(bad[0].live, "row")
         if event.origins == (event,) and not (event.is_literal or event.is_uninitialised):
             self.ledger.doubt(event)
         for seen in sight.made:
@@ -161,6 +164,25 @@ class Tracer:
         """Returns a tensor as it is seen now."""
         return Seen(tensor, self.looks)
 
+    def _given(self, tensor: torch.Tensor) -> Seen:
+        return self.see(tensor) if self.pending is None else self.pending.given(tensor)
+
+    def _when_read(self, check: Callable[[], None]) -> None:
+        """Does something at once, or where numbers stay on the device once they have been read."""
+        if self.pending is None:
+            check()
+        else:
+            self.pending.later(check)
+
+    def catch_up(self) -> None:
+        """Reads what has stayed on the device."""
+        if self.pending is not None and not self.has_failed:
+            self.pending.flush()
+
+    def _forget_freed(self) -> None:
+        if not self.pending:  # what is pending may still lead to memory that has been freed since
+            self.marks.forget_freed()
+
     def give_up(self, error: Exception) -> None:
         """Switches the trace off after a fault of its own."""
         self.rests = self.has_failed = True
@@ -186,62 +208,70 @@ class Tracer:
             if not inside_transforms():
                 self._look_at_inputs(inputs, call)
             if module not in self.stakes.roots:
+                if self.pending is None and is_accelerator(next(nn.Module.parameters(module))):
+                    self.pending = Pending(self)
                 self.stakes.roots.add(module)
+                self.catch_up()
                 arrivals.look_at_state(self, module, call)
-        self.marks.forget_freed()
+        self._forget_freed()
 
     def leave_root(self, watcher: Watcher, module: nn.Module, out: Any) -> None:
         """A module that no other module called has returned: in evaluation, what it returns matters."""
         if self.rests or watcher.is_in_backward or not has_parameters(module):
             return
         for tensor in tensors_in(out):
-            if tensor.requires_grad or not is_number(tensor):
-                continue
-            seen = self.see(without_transforms(tensor))
-            mark = self.marks.of(seen)
-            held = seen.if_bad if mark is not None else None
-            event = mark.event(held.nan > 0) if mark is not None and held is not None else None
-            if event is None or held is None or event.is_all_literal:
-                continue
-            symptom = Symptom.of("output of", module, "in evaluation")
-            if isinstance(out, torch.Tensor) and held.nan + held.inf == held.numel:
-                self.harm(event, symptom)
-            else:  # some of it may be meant to be dropped
-                self.outputs.add(event, symptom)
+            if not tensor.requires_grad and is_number(tensor):
+                seen, is_all = self._given(without_transforms(tensor)), tensor is out
+                self._when_read(functools.partial(self._look_at_output, module, seen, is_all=is_all))
+
+    def _look_at_output(self, module: nn.Module, seen: Seen, *, is_all: bool) -> None:
+        mark = self.marks.of(seen)
+        held = seen.if_bad if mark is not None else None
+        event = mark.event(held.nan > 0) if mark is not None and held is not None else None
+        if event is None or held is None or event.is_all_literal:
+            return
+        symptom = Symptom.of("output of", module, "in evaluation")
+        if is_all and held.nan + held.inf == held.numel:
+            self.harm(event, symptom)
+        else:  # some of it may be meant to be dropped
+            self.outputs.add(event, symptom)
 
     def look_at_batch(self, batch: Any, points: tuple[Point, ...], *, from_workers: bool) -> None:
         """A data loader has delivered a batch; what its workers made was not seen before."""
         for tensor in tensors_in(batch):
-            seen = self.see(tensor)
-            held = seen.if_bad if seen.is_number else None
-            if held is None:
-                continue
-            mark = self.marks.of(seen)
-            event = mark.event(held.nan > 0) if mark is not None and not from_workers else None
-            samples = arrivals.bad_rows(tensor, "sample")
-            if event is None:
-                self._arrive(seen, held, points, "DataLoader", samples)
-            else:
-                for origin in event.origins:
-                    origin.message = samples  # of the batch, not of what the line was given
+            if is_number(tensor):
+                look = functools.partial(self._look_at_batch, self._given(tensor), points)
+                self._when_read(functools.partial(look, from_workers=from_workers))
+
+    def _look_at_batch(self, seen: Seen, points: tuple[Point, ...], *, from_workers: bool) -> None:
+        if (held := seen.if_bad) is None:
+            return
+        mark = self.marks.of(seen)
+        event = mark.event(held.nan > 0) if mark is not None and not from_workers else None
+        if event is None:
+            self._arrive(seen, held, points, "DataLoader", "sample")
+        else:
+            for origin in event.origins:
+                origin.message = arrivals.bad_rows(seen.live, "sample")  # of the batch, not of the line's own
 
     def look_at_outside(self, tensor: torch.Tensor, frame: Any, op: str) -> None:
         """A tensor was made of memory that is not torch's."""
-        seen = self.see(tensor)
-        if seen.is_number and (held := seen.if_bad) is not None:
-            self._arrive(seen, held, self.frames.read(frame), op, arrivals.bad_rows(tensor, "row"))
+        if is_number(tensor):
+            points = self.frames.read(frame)
+            self._when_read(functools.partial(self._arrive_if_bad, self._given(tensor), points, op, "row"))
 
     def _look_at_inputs(self, inputs: Any, call: ModuleCall) -> None:
         for tensor in tensors_in(inputs):
-            seen = self.see(tensor)
-            if seen.is_number and not seen.requires_grad and self.marks.of(seen) is None:
-                held = seen.if_bad
-                if held is not None:
-                    self._arrive(seen, held, call.points, "input", arrivals.bad_rows(tensor, "sample"))
+            if is_number(tensor) and not tensor.requires_grad:
+                seen = self._given(tensor)
+                self._when_read(functools.partial(self._arrive_if_bad, seen, call.points, "input", "sample"))
 
-    def _arrive(
-        self, seen: Seen, held: Contents, points: tuple[Point, ...], op: str, message: str = ""
-    ) -> None:
+    def _arrive_if_bad(self, seen: Seen, points: tuple[Point, ...], op: str, row: str) -> None:
+        if self.marks.of(seen) is None and (held := seen.if_bad) is not None:
+            self._arrive(seen, held, points, op, row)
+
+    def _arrive(self, seen: Seen, held: Contents, points: tuple[Point, ...], op: str, row: str) -> None:
+        message = arrivals.bad_rows(seen.live, row)
         event = self.circumstances.outside(seen, held, Place(points, None), op, message)
         if not event.is_literal:
             self.ledger.doubt(event)
@@ -256,20 +286,21 @@ class Tracer:
         if inside_transforms() or watcher.runs[:-1]:
             return
         for root in roots:
-            if not isinstance(root, torch.Tensor) or not is_number(root):
-                continue
-            seen = self.see(root)
-            held = seen.if_bad
-            if held is None:
-                continue
-            mark = self.marks.of(seen)
-            event = mark.event(held.nan > 0) if mark is not None else None
-            if event is None:
-                event = self.circumstances.outside(seen, held, run.place, "", phase="forward")
-            self.harm(event, Symptom("loss"), literal_counts=True)
+            if isinstance(root, torch.Tensor) and is_number(root):
+                self._when_read(functools.partial(self._look_at_loss, self._given(root), run.place))
+
+    def _look_at_loss(self, seen: Seen, place: Place) -> None:
+        if (held := seen.if_bad) is None:
+            return
+        mark = self.marks.of(seen)
+        event = mark.event(held.nan > 0) if mark is not None else None
+        if event is None:
+            event = self.circumstances.outside(seen, held, place, "", phase="forward")
+        self.harm(event, Symptom("loss"), literal_counts=True)
 
     def end_backward(self, watcher: Watcher, run: BackwardRun, result: Any, inputs: Any) -> None:
         """The engine has run: what it left are gradients."""
+        self.catch_up()
         is_nested = bool(watcher.runs)
         if is_nested:
             watcher.runs[-1].events.extend(run.events)
@@ -293,12 +324,13 @@ class Tracer:
             if seen is not None and (held := seen.if_bad) is not None:
                 self._harm_gradient(leaf, seen, held, run)
         if not is_nested:
-            self.marks.forget_freed()
+            self._forget_freed()
 
     def fail_backward(self, watcher: Watcher, run: BackwardRun, error: BaseException) -> None:
         """The engine has raised."""
         if watcher.runs or self.has_failed:
             return
+        self.catch_up()
         self.steps.end_backward(run.place.points[:1], accumulates=run.accumulates)
         if "returned nan values" in str(error):  # anomaly mode's own error
             events = [event for event in run.events if not event.is_all_literal]
@@ -346,7 +378,7 @@ class Tracer:
         self.steps.end_step(optimizer)
         self.stakes.add_optimizer(optimizer)
         if not self.rests:
-            self.marks.forget_freed()
+            self._forget_freed()
             if self._sick is not None:
                 self.rests = not self._is_healed()
 
@@ -382,6 +414,7 @@ class Tracer:
 
     def finish(self) -> None:
         """Draws the conclusions that only the end allows."""
+        self.catch_up()
         if self.has_failed:
             return
         for event, symptom in self.scaling.finish():
@@ -393,6 +426,7 @@ class Tracer:
 
     def stop(self, error: BaseException) -> None:
         """An error has ended the training: a forbidden change in place, or a check that met a bad value."""
+        self.catch_up()
         finding = mistakes.explain_raised(self, error)
         if finding is not None:
             self.ledger.keep(finding)

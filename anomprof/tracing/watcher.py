@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ from anomprof.tracing.scene import Scene
 from anomprof.tracing.sight import Sight
 
 if TYPE_CHECKING:
+    from anomprof.tracing.pending import Pending
     from anomprof.tracing.tracer import Tracer
 
 _Tensor = torch.Tensor
@@ -54,6 +56,7 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
         self.stepping: list[Any] = []
         self.modes_below = modes_entered()
         self.number = -1
+        self._thread = threading.get_ident()
 
     #: Operators that take functions (``torch.cond``) run unseen, which is better than not at all.
     supports_higher_order_operators = True
@@ -85,17 +88,41 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
             else:
                 self.sites.add(number - 1, (func, tracer.frames.read(sys._getframe(1)), self.call))
         out = func(*args, **kwargs) if kwargs else func(*args)
+        if tracer.pending is not None:
+            return self._look_later(tracer.pending, kind, args, kwargs, out, sys._getframe(1))
         if kind.writes:
             tracer.written(self, kind, args, kwargs, sys._getframe(1))
         elif kind.is_view or not (kind.creates or tracer.marks.by_key):
             return out
         try:
             if self.is_bad(kind, args, kwargs, out):
-                sight = Sight(kind, args, kwargs, out, tracer.looks)
+                sight = Sight(kind, args, kwargs, out, tracer.see)
                 tracer.found_bad(sight, Scene(self, sys._getframe(1)))
             elif tracer.marks.by_key and tracer.marks.touch(tensors_in((args, kwargs))):
-                sight = Sight(kind, args, kwargs, out, tracer.looks)
+                sight = Sight(kind, args, kwargs, out, tracer.see)
                 tracer.found_finite(sight, Scene(self, sys._getframe(1)))
+        except Exception as error:  # the user's training must go on
+            tracer.give_up(error)
+        return out
+
+    def _look_later(
+        self, pending: Pending, kind: OpKind, args: Any, kwargs: Any, out: Any, frame: Any
+    ) -> Any:
+        """Leaves what an op made on the device until it is read with all the rest."""
+        tracer = self.tracer
+        if kind.writes:
+            tracer.written(self, kind, args, kwargs, frame)
+        elif kind.is_view:
+            return out
+        try:
+            if kind.name == "aten::_local_scalar_dense":  # the script has read a number
+                if isinstance(out, (float, complex)) and out - out != 0:
+                    pending.flush()
+                if tracer.marks.touch(tensors_in((args, kwargs))):
+                    tracer.found_finite(Sight(kind, args, kwargs, out, tracer.see), Scene(self, frame))
+            else:
+                sight = Sight(kind, args, kwargs, out, pending.given, pending.made)
+                pending.add(sight, Scene(self, frame))
         except Exception as error:  # the user's training must go on
             tracer.give_up(error)
         return out
@@ -109,7 +136,8 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
         _, points = self.tracer.frames.read_in_engine(frame)
         running = current_node()
         parent = self.sites.of_node(running) if running is not None and not points else None
-        self.sites.add(number, parent or (function, points or self.runs[-1].place.points, self.call))
+        site = parent or (function, points or self.runs[-1].place.points, self.call)
+        self.sites.add(number, site, on_engine_thread=threading.get_ident() != self._thread)
 
     def is_bad(self, kind: OpKind, args: Any, kwargs: Any, out: Any) -> bool:
         """Returns whether what an op made or wrote may hold NaN or Inf."""

@@ -196,8 +196,8 @@ class Marks:
         if key is None:
             return None
         mark = self.by_key.get(key)
-        if mark is None:
-            mark = self.by_key[key] = Mark(seen.memory())
+        if mark is None and (memory := seen.memory()) is not None:
+            mark = self.by_key[key] = Mark(memory)
         return mark
 
 

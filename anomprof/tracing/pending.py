@@ -15,7 +15,9 @@ import torch
 
 from anomprof.sites import (
     StorageReference,
+    functions_are_overridden,
     memory_is_filled_by,
+    modes_entered,
     storage_key,
     without_modes,
     without_overrides,
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from anomprof.tracing.tracer import Tracer
 
 _MOST_PENDING = 20_000  # ops; a loop that never runs backward is read in between
+
+
+_UNKNOWN: tuple[None, None] = (None, None)
 
 
 class Reading:
@@ -67,7 +72,7 @@ class Remembered(Seen):
     __slots__ = (
         "_dtype",
         "_fills",
-        "_is_number",
+        "_key",
         "_memory",
         "_needs_grad",
         "_reading",
@@ -76,20 +81,24 @@ class Remembered(Seen):
         "_weak",
     )
 
-    def __init__(self, tensor: torch.Tensor, looks: Looks, reading: Reading, fills: bool) -> None:
+    def __init__(
+        self,
+        tensor: torch.Tensor,
+        looks: Looks,
+        reading: Reading,
+        key: int | None,
+        memory: StorageReference | None,
+        fills: bool,
+    ) -> None:
         self._looks = looks
         self._held = None
         self._is_counted = False
         self._weak = weakref.ref(tensor)
         self._version = _version(tensor)
         self._reading = reading
-        self._shape, self._dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
-        self._needs_grad, self._is_number = tensor.requires_grad, is_number(tensor)
-        self._fills = fills
-        try:
-            self._memory: StorageReference | None = StorageReference(tensor)
-        except (RuntimeError, NotImplementedError):  # sparse tensors have no one memory
-            self._memory = None
+        self._shape, self._dtype = tensor.shape, tensor.dtype
+        self._needs_grad = tensor.requires_grad
+        self._key, self._memory, self._fills = key, memory, fills
 
     @property
     def held(self) -> Contents | None:
@@ -99,7 +108,9 @@ class Remembered(Seen):
             if self._reading.is_bad and live is not None and self._version == _version(live) is not None:
                 self._held = self._looks.thorough(live)
             if self._held is None:
-                self._held = self._reading.contents(self._shape, self._dtype, self.numel)
+                self._held = self._reading.contents(
+                    tuple(self._shape), str(self._dtype).removeprefix("torch."), self.numel
+                )
         return self._held
 
     @property
@@ -115,7 +126,7 @@ class Remembered(Seen):
     @property
     def is_number(self) -> bool:
         """Whether its elements can be NaN or Inf."""
-        return self._is_number
+        return self._dtype.is_floating_point or self._dtype.is_complex
 
     @property
     def requires_grad(self) -> bool:
@@ -125,16 +136,17 @@ class Remembered(Seen):
     @property
     def numel(self) -> int:
         """How many elements it has."""
-        return math.prod(self._shape)
+        return self._shape.numel()
 
     @property
     def key(self) -> int | None:
         """What tensors sharing its memory have in common."""
-        return None if self._memory is None else self._memory.key
+        return self._key
 
-    def memory(self) -> StorageReference:
-        """Returns a weak reference to its memory."""
-        assert self._memory is not None
+    def memory(self) -> StorageReference | None:
+        """Returns a weak reference to its memory; None for one that is gone."""
+        if self._memory is None and self.live is not None:
+            return StorageReference(self.live)
         return self._memory
 
     def memory_is_finite(self) -> bool:
@@ -163,14 +175,14 @@ class Pending:
         self._entries: list[tuple[Sight, Scene] | tuple[Callable[[], None], Moment]] = []
         self._readings: list[tuple[Reading, torch.Tensor, torch.Tensor]] = []
         self._is_bad = False
-        self._latest: dict[int, tuple[StorageReference, Reading]] = {}
+        self._latest: dict[int, tuple[StorageReference, Reading | None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._entries)
 
     def add(self, sight: Sight, scene: Scene) -> None:
         """An op has run."""
-        scene.locate()
+        scene.locate(quickly=True)
         self._entries.append((sight, scene))
         if len(self._entries) >= _MOST_PENDING:
             self.flush()
@@ -181,18 +193,25 @@ class Pending:
 
     def given(self, tensor: torch.Tensor) -> Remembered:
         """Remembers a tensor that an op was given; read only if it was not when it was made."""
-        fills, key = _fills(tensor), _key(tensor)
-        known = self._latest.get(key) if fills and key is not None else None
-        return Remembered(
-            tensor, self._tracer.looks, known[1] if known else self._read(tensor, key, fills), fills
-        )
+        key, fills = _memory_of(tensor)
+        memory, reading = self._latest.get(key, _UNKNOWN) if key is not None else _UNKNOWN
+        if fills and reading is not None:
+            return Remembered(tensor, self._tracer.looks, reading, key, memory, fills)
+        return self._seen(tensor, key, fills)
 
     def made(self, tensor: torch.Tensor) -> Remembered:
         """Remembers a tensor that an op has made or written."""
-        fills, key = _fills(tensor), _key(tensor)
+        return self._seen(tensor, *_memory_of(tensor))
+
+    def _seen(self, tensor: torch.Tensor, key: int | None, fills: bool) -> Remembered:
+        reading = self._read(tensor)
+        memory: StorageReference | None = None
         if key is not None:
-            self._latest.pop(key, None)
-        return Remembered(tensor, self._tracer.looks, self._read(tensor, key, fills), fills)
+            known = self._latest.pop(key, None)
+            # While it is referred to, the same address is not given out again.
+            memory = StorageReference(tensor) if known is None else known[0]
+            self._latest[key] = (memory, reading if fills else None)
+        return Remembered(tensor, self._tracer.looks, reading, key, memory, fills)
 
     def flush(self) -> None:
         """Reads all numbers at once, and goes through what happened if anything was bad."""
@@ -221,35 +240,32 @@ class Pending:
         elif self._tracer.marks:
             self._tracer.found_finite(sight, scene)
 
-    def _read(self, tensor: torch.Tensor, key: int | None, fills: bool) -> Reading:
+    def _read(self, tensor: torch.Tensor) -> Reading:
         reading = Reading()
-        if is_number(tensor) and tensor.numel() and type(tensor) in PLAIN_TENSORS and not tensor.is_meta:
+        if not is_number(tensor) or not tensor.numel() or type(tensor) not in PLAIN_TENSORS or tensor.is_meta:
+            return reading
+        if not _can_stay(tensor):
             with without_modes(), without_overrides():
-                if (
-                    tensor.dtype in LOOKED_AT
-                    and tensor.layout is torch.strided
-                    and not tensor._is_zerotensor()
-                ):
-                    plain = tensor.detach()
-                    values = torch.view_as_real(plain.resolve_conj()) if plain.is_complex() else plain
-                    low, high = torch.aminmax(values)
-                    self._readings.append((reading, low.double(), high.double()))
-                elif (held := self._tracer.looks.if_bad(tensor)) is not None:
-                    self._is_bad = True
-                    reading.low = math.nan if held.nan else held.low
-                    reading.high = math.nan if held.nan else held.high
-        if fills and key is not None:
-            self._latest[key] = (StorageReference(tensor), reading)
+                held = self._tracer.looks.if_bad(tensor)
+            if held is not None:
+                self._is_bad = True
+                reading.low = math.nan if held.nan else held.low
+                reading.high = math.nan if held.nan else held.high
+        elif functions_are_overridden() or modes_entered():
+            with without_modes(), without_overrides():
+                self._readings.append((reading, *_ends(tensor)))
+        else:
+            self._readings.append((reading, *_ends(tensor)))
         return reading
 
     def _fetch(self) -> bool:
         """Reads the numbers, and returns whether any is bad."""
         (readings, self._readings), (is_bad, self._is_bad) = (self._readings, []), (self._is_bad, False)
-        by_device: dict[torch.device, list[tuple[Reading, torch.Tensor, torch.Tensor]]] = {}
+        alike: dict[tuple[torch.device, torch.dtype], list[tuple[Reading, torch.Tensor, torch.Tensor]]] = {}
         for entry in readings:
-            by_device.setdefault(entry[1].device, []).append(entry)
+            alike.setdefault((entry[1].device, entry[1].dtype), []).append(entry)
         with without_modes(), without_overrides():
-            for together in by_device.values():
+            for together in alike.values():
                 numbers = [number for _, low, high in together for number in (low, high)]
                 values = torch.stack(numbers).tolist()
                 for (reading, _, _), low, high in zip(together, values[::2], values[1::2], strict=True):
@@ -263,19 +279,21 @@ def _can_stay(tensor: torch.Tensor) -> bool:
     return is_plain and tensor.dtype in LOOKED_AT
 
 
+def _ends(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    values = tensor.detach() if tensor.requires_grad else tensor
+    if values.is_complex():
+        values = torch.view_as_real(values.resolve_conj())
+    low, high = torch.aminmax(values)
+    return low, high
+
+
 def _version(tensor: torch.Tensor) -> int | None:
     return None if tensor.is_inference() else tensor._version
 
 
-def _key(tensor: torch.Tensor) -> int | None:
+def _memory_of(tensor: torch.Tensor) -> tuple[int | None, bool]:
+    """Returns the key of a tensor's memory, and whether it takes up all of it."""
     try:
-        return storage_key(tensor)
+        return storage_key(tensor), memory_is_filled_by(tensor)
     except (RuntimeError, NotImplementedError):  # sparse tensors have no one memory
-        return None
-
-
-def _fills(tensor: torch.Tensor) -> bool:
-    try:
-        return memory_is_filled_by(tensor)
-    except (RuntimeError, NotImplementedError):
-        return True
+        return None, True

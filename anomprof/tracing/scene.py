@@ -55,8 +55,12 @@ class Scene:
         self._watcher: Watcher | None = watcher
         self._frame = frame
 
-    def locate(self) -> None:
-        """Reads the lines and the node, while the op is still on the stack."""
+    def locate(self, *, quickly: bool = False) -> None:
+        """Reads the lines and the node, while the op is still on the stack.
+
+        Args:
+            quickly: Without what an optimizer's local variables hold.
+        """
         watcher, frame = self._watcher, self._frame
         if watcher is None:
             return
@@ -65,7 +69,7 @@ class Scene:
         else:
             self.place = Place(watcher.tracer.frames.read(frame), self.call)
             self.is_compiled = _is_compiled(frame)
-        if self.stepping is not None and self.stepping.is_from_library:
+        if not quickly and self.stepping is not None and self.stepping.is_from_library:
             self.in_hand = _parameters_in_hand(frame)
         self._watcher = self._frame = self._running = None
 

@@ -72,8 +72,8 @@ class Seen:
         except (RuntimeError, NotImplementedError):
             return None
 
-    def memory(self) -> StorageReference:
-        """Returns a weak reference to its memory."""
+    def memory(self) -> StorageReference | None:
+        """Returns a weak reference to its memory; None for one that is gone."""
         return StorageReference(self.tensor)
 
     def memory_is_finite(self) -> bool:
@@ -138,21 +138,27 @@ class Sight:
         self.written: list[Seen] = []
         targets = [target for target in kind.written(args, kwargs) if isinstance(target, torch.Tensor)]
         for tensor in tensors_in((args, kwargs)):
-            is_written = _is_among(tensor, targets)
-            seen = made(tensor) if is_written else given(tensor)
-            self.arguments.append(seen)
-            if is_written:
+            if targets and _is_among(tensor, targets):
+                seen = made(tensor)
                 self.written.append(seen)
-        returned = (tensor for tensor in tensors_in(out) if not _is_among(tensor, targets))
-        self.made = [*self.written, *(made(tensor) for tensor in returned)]
+            else:
+                seen = given(tensor)
+            self.arguments.append(seen)
+        self.made = list(self.written)
+        for tensor in tensors_in(out):
+            if not (targets and _is_among(tensor, targets)):
+                self.made.append(made(tensor))
         self.answers = self.made if kind.answers is None else self.made[: kind.answers]
         self.numbers = bad_numbers(args, kwargs)
 
 
 def bad_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, bool]:
     """Returns whether NaN, and whether Inf, is among the plain numbers of a call."""
-    numbers = list(numbers_in((*args, *kwargs.values())))
-    return any(n != n for n in numbers), any(n in (float("inf"), float("-inf")) for n in numbers)
+    nan = inf = False
+    for number in numbers_in((*args, *kwargs.values())):
+        if number - number != 0:
+            nan, inf = nan or number != number, inf or number == number
+    return nan, inf
 
 
 def _is_among(tensor: torch.Tensor, tensors: Iterable[torch.Tensor]) -> bool:

@@ -13,6 +13,7 @@ from anomprof.results import BASELINE
 from anomprof.stats import Interval, verdict
 
 _BAR_WIDTH = 40
+_OVERTIME = "past the budget (each mode gets two turns; name fewer with --modes)"
 
 # Where a log file is written instead of a terminal.
 _SECONDS_BETWEEN_LINES = 15.0
@@ -60,7 +61,7 @@ class Progress:
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
             ProgressBar(total=state.budget_seconds, completed=used, width=_BAR_WIDTH),
-            f"at most {_minutes(left)} left",
+            f"at most {_minutes(left)} left" if left else _OVERTIME,
         )
         table = Table.grid(padding=(0, 2))
         for name in state.modes:
@@ -93,6 +94,8 @@ def estimate(ratio: Interval) -> str:
 def _line(state: State) -> str:
     known = ", ".join(f"{name} {ratio.estimate:.2f}x" for name, ratio in state.slowdowns.items())
     where = f"{state.seconds_used:.0f} s of {state.budget_seconds:.0f} s"
+    if state.seconds_used > state.budget_seconds:
+        where = f"{state.seconds_used:.0f} s, {_OVERTIME}"
     return f"{where}: {_doing(state)}" + (f" ({known})" if known else "")
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from anomprof.sites import without_overrides
 from anomprof.tracing.calls import ModuleCall, Place
+from anomprof.tracing.contents import Contents, tensors_in
 from anomprof.tracing.events import Event
+from anomprof.tracing.frames import Point
+from anomprof.tracing.looks import is_number
+from anomprof.tracing.sight import Seen
 from anomprof.tracing.symptom import Symptom
 
 if TYPE_CHECKING:
@@ -38,6 +43,53 @@ def look_at_state(tracer: Tracer, module: nn.Module, call: ModuleCall) -> None:
         if not tracer.steps.has_begun:
             _blame(event, tensor)
         tracer.harm(event, Symptom.of("buffer" if is_buffer else "parameter", tensor))
+
+
+def look_at_inputs(tracer: Tracer, inputs: Any, call: ModuleCall) -> None:
+    """A model that no other module called is given something."""
+    for tensor in tensors_in(inputs):
+        if is_number(tensor) and not tensor.requires_grad:
+            seen = tracer.given(tensor)
+            tracer.when_read(functools.partial(_arrive_if_new, tracer, seen, call.points, "input", "sample"))
+
+
+def look_at_batch(tracer: Tracer, batch: Any, points: tuple[Point, ...], *, from_workers: bool) -> None:
+    """A data loader has delivered a batch; what its workers made was not seen before."""
+    for tensor in tensors_in(batch):
+        if is_number(tensor):
+            look = functools.partial(_look_at_part, tracer, tracer.given(tensor), points)
+            tracer.when_read(functools.partial(look, from_workers=from_workers))
+
+
+def look_at_outside(tracer: Tracer, tensor: torch.Tensor, frame: Any, op: str) -> None:
+    """A tensor was made of memory that is not torch's."""
+    if is_number(tensor):
+        points = tracer.frames.read(frame)
+        tracer.when_read(functools.partial(_arrive_if_new, tracer, tracer.given(tensor), points, op, "row"))
+
+
+def _look_at_part(tracer: Tracer, seen: Seen, points: tuple[Point, ...], *, from_workers: bool) -> None:
+    if (held := seen.if_bad) is None:
+        return
+    mark = tracer.marks.of(seen)
+    event = mark.event(held.nan > 0) if mark is not None and not from_workers else None
+    if event is None:
+        _arrive(tracer, seen, held, points, "DataLoader", "sample")
+    else:
+        for origin in event.origins:
+            origin.message = bad_rows(seen.live, "sample")  # of the batch, not of what the line was given
+
+
+def _arrive_if_new(tracer: Tracer, seen: Seen, points: tuple[Point, ...], op: str, row: str) -> None:
+    if tracer.marks.of(seen) is None and (held := seen.if_bad) is not None:
+        _arrive(tracer, seen, held, points, op, row)
+
+
+def _arrive(tracer: Tracer, seen: Seen, held: Contents, points: tuple[Point, ...], op: str, row: str) -> None:
+    message = bad_rows(seen.live, row)
+    event = tracer.circumstances.outside(seen, held, Place(points, None), op, message)
+    if not event.is_literal:
+        tracer.ledger.doubt(event)
 
 
 def bad_rows(tensor: torch.Tensor | None, what: str) -> str:

@@ -24,6 +24,7 @@ from anomprof.sites import (
     without_modes,
     without_overrides,
 )
+from anomprof.tracing import arrivals
 from anomprof.tracing.backward import BackwardRun
 from anomprof.tracing.calls import ModuleCall, Place
 from anomprof.tracing.frames import LIBRARY, Point
@@ -328,7 +329,7 @@ class Attachment:
                 if not tracer.rests and not watcher.fetching:
                     with _private():
                         workers = bool(getattr(self_, "_num_workers", 0))
-                        tracer.look_at_batch(batch, points, from_workers=workers)
+                        arrivals.look_at_batch(tracer, batch, points, from_workers=workers)
             except Exception as error:  # the user's training must go on
                 tracer.give_up(error)
             return batch
@@ -349,7 +350,7 @@ class Attachment:
             if watcher is not None and not watcher.tracer.rests:
                 try:
                     with _private():
-                        watcher.tracer.look_at_outside(tensor, sys._getframe(1), op)
+                        arrivals.look_at_outside(watcher.tracer, tensor, sys._getframe(1), op)
                 except Exception as error:  # the user's training must go on
                     watcher.tracer.give_up(error)
             return tensor

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 import re
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from anomprof.advice import advise
 from anomprof.findings import Finding, Frame, Link
 from anomprof.sites import op_name
 from anomprof.tracing.backward import BackwardRun, nodes_below
 from anomprof.tracing.calls import Place, parameter_name
 from anomprof.tracing.frames import USER, Point
+from anomprof.tracing.ops import OpKind
 from anomprof.tracing.steps import Moment
 
 if TYPE_CHECKING:
     from anomprof.tracing.tracer import Tracer
     from anomprof.tracing.watcher import Watcher
+
+_MOST_WRITES = 20_000
 
 # What the messages of torch say.
 _CHANGED = "modified by an inplace operation"
@@ -56,6 +59,33 @@ class Write(NamedTuple):
     tensor: weakref.ref[torch.Tensor]
 
 
+class Writes:
+    """The last in-place writes of a run: autograd may object to one of them later."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Write] = deque(maxlen=_MOST_WRITES)
+
+    def add(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, frame: Any) -> None:
+        """An op has written some of its operands."""
+        tracer, step = watcher.tracer, watcher.stepping[-1] if watcher.stepping else None
+        # A closure computes with gradients; what else runs below a library's step is the step's own.
+        is_its_own = step is not None and step.is_from_library and not torch.is_grad_enabled()
+        points = step.points if step is not None and is_its_own else tracer.frames.read(frame)
+        is_update = bool(step) or (tracer.steps.gap != "" and not torch.is_grad_enabled())
+        phase = "backward" if watcher.runs else "optimizer" if is_update else "forward"
+        moment = tracer.steps.now()
+        for tensor in kind.written(args, kwargs or {}):
+            if isinstance(tensor, torch.Tensor) and not tensor.is_inference():
+                version = tensor._version + 1  # it is counted up after the op
+                whole = tensor.shape if tensor._base is None else tensor._base.shape
+                what = (version, tensor.shape, whole, kind.name, points, watcher.call)
+                self._kept.append(Write(*what, phase, moment, weakref.ref(tensor)))
+
+    def after(self, version: int) -> list[Write]:
+        """Returns the first writes to tensors that were at a version before, the last one last."""
+        return [write for write in self._kept if write.version == version + 1]
+
+
 class Reader(NamedTuple):
     """The node that needs a value which is gone, and the forward line that made it."""
 
@@ -79,7 +109,7 @@ def explain(tracer: Tracer, watcher: Watcher, run: BackwardRun, text: str) -> Fi
         frames = tuple(tracer.narrator.frames(run.place))
         chain = reader.link("made the graph") if reader else ()
         op, node = (reader.op, reader.node) if reader else ("", None)
-        return _finding(tracer, "backward", tracer.steps.now(), op, node, "", frames, chain, text)
+        return tracer.narrator.error("backward", tracer.steps.now(), op, node, "", frames, chain, text)
     return None
 
 
@@ -99,8 +129,8 @@ def explain_raised(tracer: Tracer, error: BaseException) -> Finding | None:
         return None
     here = tracer.narrator.frame(point)
     phase = "optimizer" if tracer.steps.gap else "forward"
-    return _finding(
-        tracer, phase, tracer.steps.now(), f"aten::{_op_in(here.code)}", None, "", (here,), (), text
+    return tracer.narrator.error(
+        phase, tracer.steps.now(), f"aten::{_op_in(here.code)}", None, "", (here,), (), text
     )
 
 
@@ -116,8 +146,8 @@ def _changed(tracer: Tracer, watcher: Watcher, run: BackwardRun, text: str) -> F
         if reader is None:
             return None
         moment = tracer.steps.now()
-        return _finding(
-            tracer, "backward", moment, reader.op, reader.node, reader.module, reader.frames, (), text
+        return tracer.narrator.error(
+            "backward", moment, reader.op, reader.node, reader.module, reader.frames, (), text
         )
     place = Place(write.points, write.call)
     frames = tuple(tracer.narrator.frames(place))
@@ -125,8 +155,7 @@ def _changed(tracer: Tracer, watcher: Watcher, run: BackwardRun, text: str) -> F
         # A step is meant to write. What is wrong is that a graph, made in a forward of its own, is used again
         # after the step; where both are lines of one loop, it is their order, and the step is named.
         chain = (_link(write.op, write.phase, "", frames[0], "changed it"),)
-        return _finding(
-            tracer,
+        return tracer.narrator.error(
             "backward",
             write.moment,
             reader.op,
@@ -139,7 +168,7 @@ def _changed(tracer: Tracer, watcher: Watcher, run: BackwardRun, text: str) -> F
     needs: tuple[Link, ...] = reader.link("needs the old value") if reader else ()
     node = reader.node if reader else None
     module = _module_written(tracer, write, place)
-    return _finding(tracer, write.phase, write.moment, write.op, node, module, frames, needs, text)
+    return tracer.narrator.error(write.phase, write.moment, write.op, node, module, frames, needs, text)
 
 
 def _module_written(tracer: Tracer, write: Write, place: Place) -> str:
@@ -181,7 +210,7 @@ def _writer(tracer: Tracer, text: str) -> Write | None:
     if found is None:
         return None
     shape = tuple(int(size) for size in found.group(1).split(",") if size.strip())
-    fitting = [write for write in tracer.writes if write.version == int(found.group(3)) + 1]
+    fitting = tracer.writes.after(int(found.group(3)))
     # What the engine itself writes are temporaries of its own, most of the time.
     for writes in ([write for write in fitting if write.phase != "backward"], fitting):
         for candidates in (
@@ -205,40 +234,3 @@ def _op_in(code: str) -> str:
 
 def _link(op: str, phase: str, module: str, frame: Frame, what: str) -> Link:
     return Link(op, phase, module, frame.file, frame.line, frame.code, what)
-
-
-def _finding(
-    tracer: Tracer,
-    phase: str,
-    moment: Moment,
-    op: str,
-    node: str | None,
-    module: str,
-    frames: tuple[Frame, ...],
-    chain: tuple[Link, ...],
-    text: str,
-) -> Finding:
-    here = frames[0] if frames else Frame("", 0, "", "")
-    message = text.split(" Hint:")[0]
-    return Finding(
-        kind="error",
-        phase=phase,
-        step=tracer.narrator.step_of(moment, is_input=phase == "forward"),
-        rank=tracer.narrator.rank,
-        op=op,
-        node=node,
-        backward_op=None,
-        module=module,
-        file=here.file,
-        line=here.line,
-        function=here.function,
-        code=here.code,
-        confidence="exact" if here.line else "unknown",
-        inputs=(),
-        outputs=(),
-        callers=frames[1:],
-        chain=(_link(op, phase, module, here, "error"), *chain),
-        symptom="an error of autograd",
-        advice=advise("error", phase, op, node, module=module, code=here.code, message=message),
-        message=message,
-    )

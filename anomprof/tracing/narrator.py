@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,54 @@ class Narrator:
             message=origin.message,
         )
 
+    def error(
+        self,
+        phase: str,
+        moment: Moment,
+        op: str,
+        node: str | None,
+        module: str,
+        frames: tuple[Frame, ...],
+        chain: tuple[Link, ...],
+        text: str,
+    ) -> Finding:
+        """Returns the finding of an error that autograd raised.
+
+        Args:
+            phase: Of the line to name.
+            moment: When it ran.
+            op: What it did.
+            node: That could not do its work.
+            module: Whose line it is.
+            frames: The line, and those that led to it.
+            chain: What follows the first link, which is the line itself.
+            text: What autograd said.
+        """
+        here = frames[0] if frames else _NO_FRAME
+        message = text.split(" Hint:")[0]
+        return Finding(
+            kind="error",
+            phase=phase,
+            step=self.step_of(moment, is_input=phase == "forward"),
+            rank=self.rank,
+            op=op,
+            node=node,
+            backward_op=None,
+            module=module,
+            file=here.file,
+            line=here.line,
+            function=here.function,
+            code=here.code,
+            confidence="exact" if here.line else "unknown",
+            inputs=(),
+            outputs=(),
+            callers=frames[1:],
+            chain=(Link(op, phase, module, here.file, here.line, here.code, "error"), *chain),
+            symptom="an error of autograd",
+            advice=advise("error", phase, op, node, module=module, code=here.code, message=message),
+            message=message,
+        )
+
     def harmless(self, origin: Event) -> str:
         """Returns the note on a bad value of which nothing came."""
         frames = self.frames(origin.place)
@@ -139,8 +188,6 @@ class Narrator:
         known = self._names.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
-        import weakref
-
         name = qualified_name(module)
         if type(module).__module__ == "torch.nn.modules.loss" and name == type(module).__name__:
             name = ""  # loss code, whether it is called as a function or as a module of its own

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import traceback
 import weakref
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -22,11 +21,10 @@ from anomprof.tracing.circumstances import Circumstances
 from anomprof.tracing.contents import Contents, tensors_in
 from anomprof.tracing.events import Event, Marks
 from anomprof.tracing.explanation import Explanation
-from anomprof.tracing.frames import FrameReader, Point
+from anomprof.tracing.frames import FrameReader
 from anomprof.tracing.ledger import Ledger
 from anomprof.tracing.looks import Looks, is_number
 from anomprof.tracing.narrator import Narrator
-from anomprof.tracing.ops import OpKind
 from anomprof.tracing.outputs import Outputs
 from anomprof.tracing.pending import Pending
 from anomprof.tracing.scaling import LossScaling
@@ -36,8 +34,6 @@ from anomprof.tracing.stakes import Stakes
 from anomprof.tracing.steps import Steps
 from anomprof.tracing.symptom import Symptom
 from anomprof.tracing.watcher import Watcher
-
-_MOST_WRITES = 20_000  # in-place writes remembered, to name the one that autograd objects to
 
 
 class Tracer:
@@ -76,36 +72,12 @@ class Tracer:
         self.pending: Pending | None = None
         self.rests = False
         self.has_failed = False
-        self.writes: deque[mistakes.Write] = deque(maxlen=_MOST_WRITES)
+        self.writes = mistakes.Writes()
         self._on_trouble = on_trouble
         self._last_loss: Event | None = None
         self._sick: weakref.ref[torch.Tensor] | None = None
 
     # Ops --------------------------------------------------------------------------------------
-
-    def written(self, watcher: Watcher, kind: OpKind, args: Any, kwargs: Any, frame: Any) -> None:
-        """Remembers an in-place write: autograd may object to it later."""
-        step = watcher.stepping[-1] if watcher.stepping else None
-        points = step.points if step is not None and step.is_from_library else self.frames.read(frame)
-        is_update = bool(step) or (self.steps.gap != "" and not torch.is_grad_enabled())
-        phase = "backward" if watcher.runs else "optimizer" if is_update else "forward"
-        for tensor in kind.written(args, kwargs or {}):
-            if isinstance(tensor, torch.Tensor) and not tensor.is_inference():
-                version = tensor._version + 1  # it is counted up after the op
-                base = tensor._base
-                self.writes.append(
-                    mistakes.Write(
-                        version,
-                        tensor.shape,
-                        tensor.shape if base is None else base.shape,
-                        kind.name,
-                        points,
-                        watcher.call,
-                        phase,
-                        self.steps.now(),
-                        weakref.ref(tensor),
-                    )
-                )
 
     def found_bad(self, sight: Sight, scene: Scene) -> None:
         """An op has made or written something that may be bad."""
@@ -164,10 +136,11 @@ class Tracer:
         """Returns a tensor as it is seen now."""
         return Seen(tensor, self.looks)
 
-    def _given(self, tensor: torch.Tensor) -> Seen:
+    def given(self, tensor: torch.Tensor) -> Seen:
+        """Returns a tensor as it is seen now, or as it will be once it has been read."""
         return self.see(tensor) if self.pending is None else self.pending.given(tensor)
 
-    def _when_read(self, check: Callable[[], None]) -> None:
+    def when_read(self, check: Callable[[], None]) -> None:
         """Does something at once, or where numbers stay on the device once they have been read."""
         if self.pending is None:
             check()
@@ -206,7 +179,7 @@ class Tracer:
             if torch.is_grad_enabled() or self.steps.gap == "step":
                 self.steps.begin_forward()
             if not inside_transforms():
-                self._look_at_inputs(inputs, call)
+                arrivals.look_at_inputs(self, inputs, call)
             if module not in self.stakes.roots:
                 if self.pending is None and is_accelerator(next(nn.Module.parameters(module))):
                     self.pending = Pending(self)
@@ -221,8 +194,8 @@ class Tracer:
             return
         for tensor in tensors_in(out):
             if not tensor.requires_grad and is_number(tensor):
-                seen, is_all = self._given(without_transforms(tensor)), tensor is out
-                self._when_read(functools.partial(self._look_at_output, module, seen, is_all=is_all))
+                seen, is_all = self.given(without_transforms(tensor)), tensor is out
+                self.when_read(functools.partial(self._look_at_output, module, seen, is_all=is_all))
 
     def _look_at_output(self, module: nn.Module, seen: Seen, *, is_all: bool) -> None:
         mark = self.marks.of(seen)
@@ -236,46 +209,6 @@ class Tracer:
         else:  # some of it may be meant to be dropped
             self.outputs.add(event, symptom)
 
-    def look_at_batch(self, batch: Any, points: tuple[Point, ...], *, from_workers: bool) -> None:
-        """A data loader has delivered a batch; what its workers made was not seen before."""
-        for tensor in tensors_in(batch):
-            if is_number(tensor):
-                look = functools.partial(self._look_at_batch, self._given(tensor), points)
-                self._when_read(functools.partial(look, from_workers=from_workers))
-
-    def _look_at_batch(self, seen: Seen, points: tuple[Point, ...], *, from_workers: bool) -> None:
-        if (held := seen.if_bad) is None:
-            return
-        mark = self.marks.of(seen)
-        event = mark.event(held.nan > 0) if mark is not None and not from_workers else None
-        if event is None:
-            self._arrive(seen, held, points, "DataLoader", "sample")
-        else:
-            for origin in event.origins:
-                origin.message = arrivals.bad_rows(seen.live, "sample")  # of the batch, not of the line's own
-
-    def look_at_outside(self, tensor: torch.Tensor, frame: Any, op: str) -> None:
-        """A tensor was made of memory that is not torch's."""
-        if is_number(tensor):
-            points = self.frames.read(frame)
-            self._when_read(functools.partial(self._arrive_if_bad, self._given(tensor), points, op, "row"))
-
-    def _look_at_inputs(self, inputs: Any, call: ModuleCall) -> None:
-        for tensor in tensors_in(inputs):
-            if is_number(tensor) and not tensor.requires_grad:
-                seen = self._given(tensor)
-                self._when_read(functools.partial(self._arrive_if_bad, seen, call.points, "input", "sample"))
-
-    def _arrive_if_bad(self, seen: Seen, points: tuple[Point, ...], op: str, row: str) -> None:
-        if self.marks.of(seen) is None and (held := seen.if_bad) is not None:
-            self._arrive(seen, held, points, op, row)
-
-    def _arrive(self, seen: Seen, held: Contents, points: tuple[Point, ...], op: str, row: str) -> None:
-        message = arrivals.bad_rows(seen.live, row)
-        event = self.circumstances.outside(seen, held, Place(points, None), op, message)
-        if not event.is_literal:
-            self.ledger.doubt(event)
-
     # The autograd engine ----------------------------------------------------------------------
 
     def begin_backward(self, watcher: Watcher, run: BackwardRun, roots: tuple[torch.Tensor, ...]) -> None:
@@ -287,7 +220,7 @@ class Tracer:
             return
         for root in roots:
             if isinstance(root, torch.Tensor) and is_number(root):
-                self._when_read(functools.partial(self._look_at_loss, self._given(root), run.place))
+                self.when_read(functools.partial(self._look_at_loss, self.given(root), run.place))
 
     def _look_at_loss(self, seen: Seen, place: Place) -> None:
         if (held := seen.if_bad) is None:

@@ -91,7 +91,7 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
         if tracer.pending is not None:
             return self._look_later(tracer.pending, kind, args, kwargs, out, sys._getframe(1))
         if kind.writes:
-            tracer.written(self, kind, args, kwargs, sys._getframe(1))
+            tracer.writes.add(self, kind, args, kwargs, sys._getframe(1))
         elif kind.is_view or not (kind.creates or tracer.marks.by_key):
             return out
         try:
@@ -111,7 +111,7 @@ class Watcher(DispatchMode):  # type: ignore[misc]  # torch gives its base class
         """Leaves what an op made on the device until it is read with all the rest."""
         tracer = self.tracer
         if kind.writes:
-            tracer.written(self, kind, args, kwargs, frame)
+            tracer.writes.add(self, kind, args, kwargs, frame)
         elif kind.is_view:
             return out
         try:

@@ -127,6 +127,18 @@ ENGINE_CODE = torch.autograd.graph._engine_run_backward.__code__
 #: The iterator behind every data loader: what it fetches comes from outside.
 LOADER_ITERATOR: Any = _BaseDataLoaderIter
 
+
+def call_of(module: nn.Module) -> Callable[..., Any]:
+    """Returns what torch's own ``Module.__call__`` would go on with: our frame can stand in for its frame."""
+    compiled: Callable[..., Any] | None = module._compiled_call_impl
+    return module._call_impl if compiled is None else compiled
+
+
+#: Whether that is known of this version of torch.
+CALL_IS_KNOWN = nn.Module.__call__ is nn.Module._wrapped_call_impl and hasattr(
+    nn.Module, "_compiled_call_impl"
+)
+
 #: One more way into a module than its call: what tracing to TorchScript uses.
 MODULE_CALL_CODES = (nn.Module._call_impl.__code__, nn.Module._wrapped_call_impl.__code__)
 

@@ -46,9 +46,13 @@ def announce(finding: Finding, *, colour: bool = False, width: int = WIDTH) -> s
         *sheet.labelled("try", remedies[0] if remedies else "", most=2 if sheet.width == WIDTH else 3),
         *sheet.labelled("try", seconds[0] if seconds else ""),
     ]
+    told = min(len(remedies), 2 if seconds else 1)
     room = sheet.height - len(top + story + advice)
     if room < _FEWEST_TENSORS and seconds:
-        advice, room = advice[:-1], room + 1
+        advice, room, told = advice[:-1], room + 1, 1
+    more = f"  ({len(remedies) - told} more in the report)"
+    if advice and told < len(remedies) and cell_len(advice[-1] + more) <= sheet.width:
+        advice[-1] += more
     lines = [*top, *_tensors(finding, max(room, 1), sheet), *story, *advice][: sheet.height]
     return "\n".join(_coloured(lines) if colour else lines)
 

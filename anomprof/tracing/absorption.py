@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from anomprof.tracing.events import Event, Mark, Marks
+from anomprof.tracing.events import Event
+from anomprof.tracing.marks import Mark, Marks
 from anomprof.tracing.sight import Seen
 
 _LARGEST = 4096  # elements: factors and norms are small, and what they are multiplied with is not marked

@@ -6,9 +6,10 @@ import weakref
 
 from anomprof.tracing.calls import NOWHERE, Place
 from anomprof.tracing.contents import Contents
-from anomprof.tracing.events import Event, Marks
+from anomprof.tracing.events import Event
+from anomprof.tracing.marks import Marks, Operand
 from anomprof.tracing.scene import Scene
-from anomprof.tracing.sight import Operand, Seen, Sight
+from anomprof.tracing.sight import Seen, Sight
 from anomprof.tracing.stakes import Stakes
 from anomprof.tracing.steps import Moment, Steps
 

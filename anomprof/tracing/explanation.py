@@ -11,8 +11,9 @@ import torch
 from anomprof.tracing.calls import Place
 from anomprof.tracing.contents import Contents
 from anomprof.tracing.events import Event, merged
+from anomprof.tracing.marks import Operand
 from anomprof.tracing.ops import ABSORB_MINUS_INF
-from anomprof.tracing.sight import Operand, Seen
+from anomprof.tracing.sight import Seen
 from anomprof.tracing.stakes import is_parameter
 from anomprof.tracing.steps import Moment
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anomprof.tracing.events import Event
-from anomprof.tracing.sight import Operand
+from anomprof.tracing.marks import Operand
 from anomprof.tracing.symptom import Symptom
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from anomprof.sites import StorageReference, memory_is_filled_by, storage_key, without_overrides
 from anomprof.tracing.contents import Contents, is_finite, memory_of, numbers_in, tensors_in
-from anomprof.tracing.events import Mark
 from anomprof.tracing.looks import Looks, is_number
 from anomprof.tracing.ops import OpKind
 
@@ -92,20 +91,6 @@ class Seen:
 
 #: Makes of a tensor what is known of it.
 See = Callable[[torch.Tensor], Seen]
-
-
-class Operand(NamedTuple):
-    """A tensor that an op was given.
-
-    Attributes:
-        seen: The tensor.
-        held: What it held; None where the op has overwritten it.
-        mark: What was known of its memory.
-    """
-
-    seen: Seen
-    held: Contents | None
-    mark: Mark | None
 
 
 class Sight:

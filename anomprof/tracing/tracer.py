@@ -19,17 +19,18 @@ from anomprof.tracing.backward import BackwardRun, leaves_below
 from anomprof.tracing.calls import ModuleCall, ModuleReferences, Place, has_parameters
 from anomprof.tracing.circumstances import Circumstances
 from anomprof.tracing.contents import Contents, tensors_in
-from anomprof.tracing.events import Event, Marks
+from anomprof.tracing.events import Event
 from anomprof.tracing.explanation import Explanation
 from anomprof.tracing.frames import FrameReader
 from anomprof.tracing.ledger import Ledger
 from anomprof.tracing.looks import Looks, is_number
+from anomprof.tracing.marks import Marks, Operand
 from anomprof.tracing.narrator import Narrator
 from anomprof.tracing.outputs import Outputs
 from anomprof.tracing.pending import Pending
 from anomprof.tracing.scaling import LossScaling
 from anomprof.tracing.scene import Scene
-from anomprof.tracing.sight import Operand, Seen, Sight
+from anomprof.tracing.sight import Seen, Sight
 from anomprof.tracing.stakes import Stakes
 from anomprof.tracing.steps import Steps
 from anomprof.tracing.symptom import Symptom

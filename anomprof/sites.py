@@ -139,9 +139,6 @@ CALL_IS_KNOWN = nn.Module.__call__ is nn.Module._wrapped_call_impl and hasattr(
     nn.Module, "_compiled_call_impl"
 )
 
-#: One more way into a module than its call: what tracing to TorchScript uses.
-MODULE_CALL_CODES = (nn.Module._call_impl.__code__, nn.Module._wrapped_call_impl.__code__)
-
 
 def without_modes() -> Any:
     """Returns a context in which ops do not pass through dispatch modes."""

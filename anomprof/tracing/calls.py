@@ -30,7 +30,6 @@ class ModuleCall:
     module: weakref.ref[nn.Module]
     parent: ModuleCall | None
     points: tuple[Point, ...]
-    is_compiled: bool = False
 
 
 @dataclass(slots=True, frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -90,13 +90,6 @@ class Marks:
         """Drops what is known of memory that is no longer in use."""
         for key in [key for key, mark in self.by_key.items() if mark.reference.is_freed]:
             del self.by_key[key]
-
-    def events(self) -> Iterator[Event]:
-        """Yields every event that explains something that is still bad."""
-        for mark in self.by_key.values():
-            for event in (mark.nan, mark.inf, mark.absorbed):
-                if event is not None:
-                    yield event
 
     def _mark(self, seen: Seen) -> Mark | None:
         key = seen.key

@@ -25,7 +25,6 @@ class LossScaling:
         self._held: list[Held] = []
         self._streak: list[Held] = []
         self._skips = 0
-        self._scale = float("inf")
 
     def hold(self, event: Event, symptom: Symptom) -> None:
         """Keeps a bad gradient until the scaler has decided."""
@@ -42,7 +41,6 @@ class LossScaling:
         self._streak.extend(self._held[: 8 - len(self._streak)])
         self._held = []
         self._skips += 1
-        self._scale = scale
         self.is_scaled = False
         if (
             scale < _SMALLEST_SCALE

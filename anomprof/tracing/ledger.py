@@ -22,6 +22,7 @@ class _Harmless:
     event: Event
     last: Moment
     times: int = 1
+    is_read: bool = False
 
 
 class Ledger:
@@ -97,6 +98,12 @@ class Ledger:
             else:
                 self._left_out += 1
 
+    def note_read(self, event: Event) -> None:
+        """The script has read a bad number, perhaps to decide something by it."""
+        for origin in event.origins:
+            if (known := self._harmless.get(_line(origin))) is not None:
+                known.is_read = True
+
     def settle(self, origin: Event) -> None:
         """It has harmed something, or was answered for: by a GradScaler that skipped the update."""
         key = _line(origin)
@@ -106,7 +113,7 @@ class Ledger:
     def close(self) -> None:
         """Says of what is still in doubt that it harmed nothing."""
         for held in self._harmless.values():
-            what = self._narrator.harmless(held.event)
+            what = self._narrator.harmless(held.event, is_read=held.is_read)
             self._notes[what] = Note(what, self._narrator.step_of(held.event.moment), held.times)
         if self._left_out:
             what = "More lines made bad values that harmed nothing: only the first ones were kept"

@@ -138,15 +138,19 @@ class Narrator:
             message=message,
         )
 
-    def harmless(self, origin: Event) -> str:
-        """Returns the note on a bad value of which nothing came."""
+    def harmless(self, origin: Event, *, is_read: bool) -> str:
+        """Returns the note on a bad value of which nothing came, unless the script decided by it."""
         frames = self.frames(origin.place)
         kind = KIND_NAMES[origin.kind]
         op = origin.node.op if origin.node is not None and origin.node.op else origin.op
         module = self.module_of(origin)
         where = f"{frames[0].file}:{frames[0].line}" if frames else "an unknown line"
         what = ", ".join(filter(None, (op, module, origin.phase)))
-        return f"{kind} at {where} ({what}) harmed nothing: it reached no loss, gradient, parameter or output"
+        note = f"{kind} at {where} ({what}) harmed nothing: it reached no loss, gradient, parameter or output"
+        if not is_read:
+            return note
+        warning = " (no comparison with NaN is ever true)" if origin.kind == "nan" else ""
+        return f"{note}; the script read it as a number{warning}"
 
     def repeated(self, finding: Finding, event: Event) -> Finding:
         """Returns a finding that has happened once more."""

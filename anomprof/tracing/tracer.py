@@ -130,6 +130,7 @@ class Tracer:
             event = mark.event(held.nan > 0) if held is not None else None
             if event is not None:
                 self.explanation.note_read(event)
+                self.ledger.note_read(event)
                 for origin, symptom in self.outputs.used([Operand(seen, held, mark)]):
                     self.harm(origin, symptom)
 

@@ -57,6 +57,23 @@ def test_a_metric_that_is_nan_is_a_note_and_named_where_it_was_made():
     assert "Inf at" in trace.notes[0].what
 
 
+def test_a_bad_number_that_the_script_reads_is_said_to_have_been_read():
+    best = []
+
+    def loss_of(out, target):
+        score = (out.detach() * 0.0).mean() / 0.0
+        if score.item() > 0:  # never true, since it is NaN
+            best.append(score)
+        return out.square().mean()
+
+    with anomprof.trace() as trace:
+        regress(batches(2), lambda x: x, loss_of=loss_of)
+    assert not best
+    assert [
+        "read it as a number (no comparison with NaN is ever true)" in note.what for note in trace.notes
+    ] == [True]
+
+
 def test_a_line_that_did_harm_in_one_step_is_a_finding_and_no_note():
     def loss_of(out, target):
         logarithm = torch.log(target)  # of -1 in step 0, where it is dropped, and in step 1, where it is used

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from anomprof.findings import Findings, Note
 from anomprof.sites import (
     CALL_IS_KNOWN,
     ENGINE_CALL,
@@ -122,6 +123,13 @@ class Attachment:
         """Draws the conclusions that only the end of a run allows."""
         with self.paused():
             self.tracer.finish()
+
+    def result(self, facts: Mapping[str, Any], troubles: Iterable[Note]) -> Findings:
+        """Returns what was found so far, with what could not be looked at."""
+        tracer = self.tracer
+        unseen = [f"{count} results: {what}" for what, count in tracer.looks.failed.items()]
+        notes = (*tracer.ledger.notes, *troubles)
+        return Findings(tracer.steps.count(), tracer.ledger.findings, notes, {**facts, "not_watched": unseen})
 
     def explain(self, error: BaseException) -> None:
         """Looks for the reason of an error that ended the training."""

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from datetime import datetime, timezone
+from pathlib import Path
 from types import TracebackType
+from typing import Any
 
+import torch
+
+from anomprof import __version__
 from anomprof.console import Console
+from anomprof.environment.facts import collect
+from anomprof.errors import UserError
 from anomprof.findings import KIND_NAMES, Finding, Findings, Note
+from anomprof.record.reader import FILE_NAME as RECORD
 from anomprof.tracing.attachment import Attachment
 from anomprof.tracing.tracer import Tracer
 
@@ -19,6 +30,7 @@ class Trace:
             train()
         for finding in t.findings:
             print(finding.file, finding.line, finding.kind)
+        t.save("reports/first-try")  # report.html, report.md, findings.json
 
     Every op is looked at, in forward, backward, optimizer and evaluation; training is not changed. Only one
     trace can be entered at a time. An error of autograd that ends the block becomes a finding as well.
@@ -31,6 +43,7 @@ class Trace:
         self._announce = announce
         self._console = Console()
         self._troubles: list[Note] = []
+        self._facts: dict[str, Any] = {}
         self._attachment: Attachment | None = None
 
     @property
@@ -52,10 +65,36 @@ class Trace:
         """Returns everything, as it stands in ``findings.json``."""
         if self._attachment is None:
             return Findings(0)
-        tracer = self._attachment.tracer
-        facts = {"not_watched": [f"{count} results: {what}" for what, count in tracer.looks.failed.items()]}
-        notes = (*tracer.ledger.notes, *self._troubles)
-        return Findings(tracer.steps.count(), tracer.ledger.findings, notes, facts)
+        return self._attachment.result(self._facts, self._troubles)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Writes ``findings.json``, ``report.html`` and ``report.md``, also while the trace is entered.
+
+        Args:
+            folder: Made if it is not there. What an earlier ``save`` left in it is replaced.
+
+        Returns:
+            The path of the page.
+
+        Raises:
+            UserError: The folder holds the record of a run of ``python -m anomprof``, or cannot be written.
+        """
+        from anomprof.report import run_folder  # its libraries are not needed to watch
+
+        folder = Path(folder)
+        if (folder / RECORD).exists():
+            raise UserError(f"{folder} already holds a run ({RECORD}); save into another folder")
+        with self._attachment.paused() if self._attachment else contextlib.nullcontext():
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise UserError(
+                    f"cannot make {folder} ({error.strerror}); save into another folder"
+                ) from error
+            self._facts["environment"] = collect(
+                torch.device("cuda" if torch.cuda.is_initialized() else "cpu")  # type: ignore[no-untyped-call]
+            )
+            return run_folder.write(folder, self.result())[0]
 
     def __repr__(self) -> str:
         found = self.result()
@@ -66,6 +105,11 @@ class Trace:
         if Trace._entered is not None:
             raise RuntimeError("anomprof.trace() is already on; leave the first before entering another")
         Trace._entered = self
+        self._facts = {
+            "directory": str(Path.cwd()),
+            "started_utc": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "anomprof_version": __version__,
+        }
         try:
             self._attachment = Attachment(lambda boundaries: Tracer(self._tell, self._complain, boundaries))
         except BaseException:

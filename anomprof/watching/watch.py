@@ -100,13 +100,10 @@ class Watch:
 
     def findings(self) -> Findings:
         """Returns what was found so far."""
-        facts = dict(self._facts)
         if self._attachment is None:
-            return Findings(0, (), tuple(self._troubles), {**facts, "torch_was_imported": False})
-        tracer = self._attachment.tracer
-        facts["not_watched"] = [f"{count} results: {what}" for what, count in tracer.looks.failed.items()]
-        notes = (*tracer.ledger.notes, *self._troubles)
-        return Findings(tracer.steps.count(), tracer.ledger.findings, notes, facts)
+            facts = {**self._facts, "torch_was_imported": False}
+            return Findings(0, (), tuple(self._troubles), facts)
+        return self._attachment.result(self._facts, self._troubles)
 
     def _announce(self, finding: Finding) -> None:
         with self._without_trace():

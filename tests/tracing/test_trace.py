@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 import anomprof
+from anomprof.errors import UserError
 from anomprof.replay import digest, state_tensors
+from anomprof.report import run_folder
 
 
 class Ratio(nn.Module):
@@ -50,6 +52,30 @@ def test_a_healthy_run_has_no_findings():
     assert trace.result().verdict == "clean"
     assert trace.result().steps == 3
     assert trace.places_noted > 0
+
+
+def test_a_trace_is_saved_as_a_run_is_also_while_it_goes_on(tmp_path):
+    with anomprof.trace(announce=False) as trace:
+        train(Net(), counts(1, 2, 3))
+        assert "3 steps" in trace.save(tmp_path / "some" / "run").read_text()
+        train(Net(), counts(0, 1, 2))
+    page = trace.save(str(tmp_path / "some" / "run"))
+    assert page == tmp_path / "some" / "run" / "report.html"
+    assert "return x / count" in page.read_text()
+    assert torch.__version__ in page.with_suffix(".md").read_text()
+    assert run_folder.load(page.parent) == trace.result()
+
+
+def test_saving_spares_the_record_of_a_run(tmp_path):
+    (tmp_path / "record.sqlite").write_text("precious")
+    with anomprof.trace() as trace:
+        pass
+    with pytest.raises(UserError, match="already holds a run"):
+        trace.save(tmp_path)
+    (tmp_path / "a-file").touch()
+    with pytest.raises(UserError, match="cannot make"):
+        trace.save(tmp_path / "a-file" / "folder")
+    assert not list(tmp_path.glob("report*"))
 
 
 def test_a_division_by_zero_is_named_with_step_module_and_line():

@@ -9,31 +9,27 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from anomprof.findings import Findings, Note
 from anomprof.sites import (
     CALL_IS_KNOWN,
     ENGINE_CALL,
-    LOADER_ITERATOR,
     call_of,
     is_innermost,
     keep_compiler_away,
     without_modes,
     without_overrides,
 )
-from anomprof.tracing import arrivals
+from anomprof.tracing import inlets, stepping
 from anomprof.tracing.backward import BackwardRun
 from anomprof.tracing.calls import ModuleCall, Place
-from anomprof.tracing.frames import LIBRARY, Point
-from anomprof.tracing.living import living
 from anomprof.tracing.tracer import Tracer
 from anomprof.tracing.watcher import Watcher
+from anomprof.tracing.wrappings import Private, Wrappings
 
 _attached: weakref.WeakSet[Attachment] = weakref.WeakSet()
 
@@ -45,20 +41,6 @@ def _rest_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_rest_in_child)
-
-
-@dataclass(slots=True)
-class Stepping:
-    """An optimizer whose step is running.
-
-    Attributes:
-        points: The user's frames that called it.
-        is_from_library: Whether its code is a library's: then those frames are the place of all its ops.
-    """
-
-    optimizer: torch.optim.Optimizer
-    points: tuple[Point, ...]
-    is_from_library: bool
 
 
 class Attachment:
@@ -74,31 +56,32 @@ class Attachment:
         )
         self._local = threading.local()
         self._in_engine: list[Watcher] = []  # whose engine is running, the innermost last
-        self._undo: list[Callable[[], None]] = []
+        self._wrappings = Wrappings()
         call = self._module_call(nn.Module.__call__)
         self.tracer = tracer_of((call.__code__,))
-        self._wrap(nn.Module, "__call__", call)
+        self._wrappings.replace(nn.Module, "__call__", call)
         self._wrap_engine()
-        self._wrap_optimizers()
-        self._wrap_zero_grad()
-        self._wrap_scaler()
-        self._wrap_loader()
-        self._wrap_arrivals()
         self._wrap_compile()
         self._wrap_threads()
+        for watch in (
+            stepping.watch_optimizers,
+            stepping.watch_clearing,
+            stepping.watch_scaler,
+            inlets.watch_loaders,
+            inlets.watch_outside_memory,
+        ):
+            watch(self._wrappings, self.tracer, self._here)
         self._watcher = Watcher(self.tracer)
         self._local.watcher = self._watcher
         self._watcher.__enter__()
         _attached.add(self)
 
     def remove(self) -> None:
-        """Takes the trace off. What was wrapped by somebody else meanwhile stays wrapped by them."""
-        if not self._undo:
+        """Takes the trace off."""
+        if not self._wrappings:
             return
         self.tracer.rests = True
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._wrappings.undo()
         if is_innermost(self._watcher):
             self._watcher.__exit__(None, None, None)
         # Otherwise a mode of the user's that is still on would be taken off; ours stays and lets all pass.
@@ -114,7 +97,7 @@ class Attachment:
         """Lets ops pass unseen meanwhile."""
         rested, self.tracer.rests = self.tracer.rests, True
         try:
-            with _private():
+            with without_modes(), without_overrides():
                 yield
         finally:
             self.tracer.rests = rested or self.tracer.has_failed
@@ -142,17 +125,6 @@ class Attachment:
             return self._in_engine[-1]
         return watcher
 
-    def _wrap(self, owner: Any, name: str, replacement: Any) -> None:
-        original = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
-        setattr(owner, name, replacement)
-
-        def undo() -> None:
-            now = owner.__dict__.get(name) if isinstance(owner, type) else getattr(owner, name, None)
-            if now is replacement:
-                setattr(owner, name, original)
-
-        self._undo.append(undo)
-
     def _module_call(self, original: Any) -> Any:
         local, in_engine = self._local, self._in_engine
         # Then the stack is as deep as without us: what counts frames finds what it looks for.
@@ -169,22 +141,16 @@ class Attachment:
             parent = watcher.call
             call = ModuleCall(tracer.references.of(self_), parent, tracer.frames.read(sys._getframe(1)))
             if parent is None:
-                try:
-                    with _private():
-                        tracer.enter_root(watcher, self_, (args, kwargs), call)
-                except Exception as error:  # the user's training must go on
-                    tracer.give_up(error)
+                with Private(tracer):
+                    tracer.enter_root(watcher, self_, (args, kwargs), call)
             watcher.call = call
             try:
                 out = call_of(self_)(*args, **kwargs) if stands_in else original(self_, *args, **kwargs)
             finally:
                 watcher.call = parent
             if parent is None and (tracer.marks.by_key or tracer.pending):
-                try:
-                    with _private():
-                        tracer.leave_root(watcher, self_, out)
-                except Exception as error:  # the user's training must go on
-                    tracer.give_up(error)
+                with Private(tracer):
+                    tracer.leave_root(watcher, self_, out)
             return out
 
         return __call__
@@ -208,11 +174,8 @@ class Attachment:
             watcher.runs.append(run)
             self._in_engine.append(watcher)
             call, watcher.call = watcher.call, None
-            try:
-                with _private():
-                    tracer.begin_backward(watcher, run, outputs)
-            except Exception as error:  # the user's training must go on
-                tracer.give_up(error)
+            with Private(tracer):
+                tracer.begin_backward(watcher, run, outputs)
             failure: Exception | None = None
             result = None
             try:
@@ -224,151 +187,14 @@ class Attachment:
                 watcher.runs.pop()
                 self._in_engine.remove(watcher)
                 watcher.call = call
-                try:
-                    with _private():
-                        if failure is None:
-                            tracer.end_backward(watcher, run, result, inputs)
-                        else:
-                            tracer.fail_backward(watcher, run, failure)
-                except Exception as own:  # the user's training must go on
-                    tracer.give_up(own)
+                with Private(tracer):
+                    if failure is None:
+                        tracer.end_backward(watcher, run, result, inputs)
+                    else:
+                        tracer.fail_backward(watcher, run, failure)
             return result
 
-        self._wrap(owner, name, run_engine)
-
-    def _wrap_optimizers(self) -> None:
-        def before(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-            watcher = self._here()
-            if watcher is None:
-                return
-            tracer = watcher.tracer
-            points = tracer.frames.read(sys._getframe(1))
-            code = getattr(_unwrapped(type(optimizer).step), "__code__", None)
-            is_library = code is not None and tracer.frames.kind(code) == LIBRARY
-            # An earlier step of the same optimizer that raised was never taken off.
-            watcher.stepping = [step for step in watcher.stepping if step.optimizer is not optimizer]
-            watcher.stepping.append(Stepping(optimizer, points, is_library))
-            if not tracer.steps.gap:
-                tracer.steps.gap = "backward"
-
-        def after(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-            watcher = self._here()
-            if watcher is None or not watcher.stepping:
-                return
-            stepping = watcher.stepping.pop()
-            try:
-                watcher.sites.begin_step(watcher.number)
-                with _private():
-                    watcher.tracer.end_step(optimizer)
-                if stepping.points:
-                    number = watcher.tracer.steps.number_of(optimizer)
-                    watcher.tracer.narrator.step_lines[number] = stepping.points[0]
-            except Exception as error:  # the user's training must go on
-                watcher.tracer.give_up(error)
-
-        original = torch.optim.Optimizer.__init__
-
-        @functools.wraps(original)
-        def made(self_: Any, *args: Any, **kwargs: Any) -> None:
-            original(self_, *args, **kwargs)
-            self.tracer.steps.add_optimizer(self_)
-
-        self._wrap(torch.optim.Optimizer, "__init__", made)
-        for optimizer in living(torch.optim.Optimizer):
-            self.tracer.steps.add_optimizer(optimizer, is_older=True)
-        self._undo.append(register_optimizer_step_pre_hook(before).remove)
-        self._undo.append(register_optimizer_step_post_hook(after).remove)
-
-    def _wrap_zero_grad(self) -> None:
-        for owner in (torch.optim.Optimizer, nn.Module):
-            self._wrap(owner, "zero_grad", self._zero_grad(owner.zero_grad))
-
-    def _zero_grad(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def zero_grad(self_: Any, *args: Any, **kwargs: Any) -> Any:
-            watcher = self._here()
-            if watcher is not None and not watcher.stepping:
-                watcher.tracer.steps.clear_gradients()
-            return original(self_, *args, **kwargs)
-
-        return zero_grad
-
-    def _wrap_scaler(self) -> None:
-        scaler = torch.amp.GradScaler
-        scale_loss, step = scaler.scale, scaler.step
-
-        @functools.wraps(scale_loss)
-        def scale_and_note(self_: Any, outputs: Any) -> Any:
-            if (watcher := self._here()) is not None and self_.is_enabled():
-                watcher.tracer.scaling.is_scaled = True
-            return scale_loss(self_, outputs)
-
-        @functools.wraps(step)
-        def step_and_note(self_: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            watcher = self._here()
-            if watcher is None or not self_.is_enabled():
-                return step(self_, optimizer, *args, **kwargs)
-            before = watcher.tracer.steps.taken_by(optimizer)
-            out = step(self_, optimizer, *args, **kwargs)
-            was_skipped = watcher.tracer.steps.taken_by(optimizer) == before
-            try:
-                with _private():
-                    scale = self_.get_scale()
-                    watcher.tracer.end_scaled_step(optimizer, was_skipped=was_skipped, scale=scale)
-            except Exception as error:  # the user's training must go on
-                watcher.tracer.give_up(error)
-            return out
-
-        self._wrap(scaler, "scale", scale_and_note)
-        self._wrap(scaler, "step", step_and_note)
-
-    def _wrap_loader(self) -> None:
-        original = LOADER_ITERATOR.__next__
-
-        @functools.wraps(original)
-        def fetch(self_: Any) -> Any:
-            watcher = self._here()
-            if watcher is None:
-                return original(self_)
-            tracer = watcher.tracer
-            watcher.fetching += 1
-            tracer.steps.begin_forward()
-            points = tracer.frames.read(sys._getframe(1))
-            try:
-                batch = original(self_)
-            finally:
-                watcher.fetching -= 1
-            try:
-                if not tracer.rests and not watcher.fetching:
-                    with _private():
-                        workers = bool(getattr(self_, "_num_workers", 0))
-                        arrivals.look_at_batch(tracer, batch, points, from_workers=workers)
-            except Exception as error:  # the user's training must go on
-                tracer.give_up(error)
-            return batch
-
-        self._wrap(LOADER_ITERATOR, "__next__", fetch)
-
-    def _wrap_arrivals(self) -> None:
-        for name in ("from_numpy", "frombuffer", "from_dlpack"):  # others are seen as an op
-            arrive = self._arrival(getattr(torch, name), f"torch.{name}")
-            arrive.__qualname__, arrive.__module__ = name, "torch"  # under which it is pickled
-            self._wrap(torch, name, arrive)
-
-    def _arrival(self, original: Any, op: str) -> Any:
-        @functools.wraps(original)
-        def arrive(*args: Any, **kwargs: Any) -> Any:
-            tensor = original(*args, **kwargs)
-            watcher = self._here()
-            if watcher is not None and not watcher.tracer.rests:
-                try:
-                    with _private():
-                        arrivals.look_at_outside(watcher.tracer, tensor, sys._getframe(1), op)
-                except Exception as error:  # the user's training must go on
-                    watcher.tracer.give_up(error)
-            return tensor
-
-        return arrive
+        self._wrappings.replace(owner, name, run_engine)
 
     def _wrap_compile(self) -> None:
         original = torch.compile
@@ -383,30 +209,17 @@ class Attachment:
             kwargs.pop("fullgraph", None)  # it would raise, since nothing is compiled
             return original(*args, **kwargs)
 
-        self._wrap(torch, "compile", compile_and_note)
+        self._wrappings.replace(torch, "compile", compile_and_note)
 
     def _wrap_threads(self) -> None:
         original = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
         @functools.wraps(original)
         def bootstrap(self_: Any) -> Any:
-            if self.tracer.has_failed or not self._undo:
+            if self.tracer.has_failed or not self._wrappings:
                 return original(self_)
             watcher = self._local.watcher = Watcher(self.tracer)
             with watcher:
                 return original(self_)
 
-        self._wrap(threading.Thread, "_bootstrap_inner", bootstrap)
-
-
-@contextlib.contextmanager
-def _private() -> Iterator[None]:
-    """What we do with tensors outside of ops passes through nobody's modes."""
-    with without_modes(), without_overrides():
-        yield
-
-
-def _unwrapped(function: Any) -> Any:
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function
+        self._wrappings.replace(threading.Thread, "_bootstrap_inner", bootstrap)

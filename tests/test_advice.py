@@ -25,6 +25,10 @@ def held(
     return (TensorSummary(shape, dtype, low, high, 0, infinite),)
 
 
+NAN_NUMBER = TensorSummary((), "number", None, None, 1, 0)
+ZERO_NUMBER = TensorSummary((), "number", 0.0, 0.0, 0, 0)
+
+
 HALF = held(-3.0, 300.0, dtype="float16")
 BFLOAT = held(-3.0, 1e38, dtype="bfloat16")
 MANY_SKIPS = "GradScaler skipped 200 steps in a row."
@@ -119,7 +123,21 @@ CASES: dict[str, tuple[str, str, str, str | None, dict[str, Any]]] = {
         "optimizer",
         "aten::add_",
         None,
-        {"inputs": held(-1.0, 1.0), "code": "optimizer.step()"},
+        {"inputs": (*held(-1.0, 1.0), NAN_NUMBER), "code": "optimizer.step()"},
+    ),
+    "division by a number that is 0": (
+        "nan",
+        "forward",
+        "aten::div",
+        None,
+        {"inputs": (*held(0.0, 0.0), ZERO_NUMBER), "code": "return logits / temperature"},
+    ),
+    "weight normalisation of a filter of zeros": (
+        "nan",
+        "forward",
+        "aten::_weight_norm_interface",
+        None,
+        {"inputs": held(-1.0, 1.0), "code": "h = self.conv(x)"},
     ),
     "division by a gradient norm of zero": (
         "inf",

@@ -38,14 +38,14 @@ def holds_positive_infinity(case: Case) -> bool:
     return any(summary.max == float("inf") for summary in case.inputs)
 
 
-def finite_inputs(case: Case) -> bool:
-    """Whether inputs were looked at and hold neither NaN nor Inf: the rest came in as a number."""
-    return bool(case.inputs) and all(summary.nan == 0 and summary.inf == 0 for summary in case.inputs)
-
-
 def came_as_number(case: Case) -> bool:
-    """Whether nothing that went in explains the result, a divisor of 0 included: a plain number does."""
-    return finite_inputs(case) and not divides_by_zero(case)
+    """Whether a plain number that went in is NaN or Inf."""
+    return any(summary.dtype == "number" and (summary.nan or summary.inf) for summary in case.inputs)
+
+
+def divides_by_number_zero(case: Case) -> bool:
+    """Whether a plain number is the divisor, and is 0."""
+    return len(case.inputs) > 1 and case.inputs[1].dtype == "number" and case.inputs[1].min == 0
 
 
 def divides_by_zero(case: Case) -> bool:

@@ -7,6 +7,29 @@ from anomprof.advice.entry import Entry
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
+        "division by a number that is 0",
+        "The divisor is a plain number, and it is 0: a counter, a weight or a schedule that begins there.",
+        (
+            "Count from 1, or divide by `max(count, 1)`.",
+            "Print it together with the step; a schedule can be kept from 0 by `max(value, 1e-6)`.",
+        ),
+        phases=("forward", "input"),
+        ops=families.DIVISIONS,
+        when=conditions.divides_by_number_zero,
+    ),
+    Entry(
+        "weight normalisation of a filter of zeros",
+        "Weight normalisation divides each filter by its norm, and a filter that is all zeros (pruned, or "
+        "initialised so) has none: 0/0.",
+        (
+            "Prune or zero the magnitude (`parametrizations.weight.original0`), not the direction.",
+            "Start the direction from random numbers, or remove the parametrisation before pruning.",
+        ),
+        kinds=("nan",),
+        phases=("forward",),
+        ops=("weight_norm_interface", "weight_norm"),
+    ),
+    Entry(
         "Gaussian likelihood without a floor",
         "A Gaussian likelihood divides by the variance and takes its logarithm: at variance 0 both are "
         "infinite.",

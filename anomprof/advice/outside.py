@@ -124,8 +124,8 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry(
         "learning rate that is no number",
-        "Gradients and parameters are finite, so the {case.word} came in as a number: a learning rate, "
-        "weight decay or momentum.",
+        "The {case.word} came in as a number: a learning rate, a weight decay, a momentum, or what was "
+        "computed from them.",
         (
             "Look at it: `assert math.isfinite(scheduler.get_last_lr()[0])` after each `scheduler.step()`.",
             "Schedules divide: by a warm-up of 0 steps, by `max_steps - warmup`, or take `0 ** negative`.",

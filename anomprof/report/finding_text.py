@@ -184,10 +184,10 @@ def _tensors(finding: Finding, most: int, sheet: _Sheet) -> list[str]:
 
 
 def _path(finding: Finding, sheet: _Sheet) -> list[str]:
-    """Returns the way from origin to symptom, with as many links as two lines hold."""
+    """Returns the way from origin to symptom, with as many links as two lines hold, two at least."""
     lines: list[str] = []
     for most in range(_MOST_LINKS, 1, -1):
         lines = sheet.labelled("path", " -> ".join(words.route(finding, most)), most=3)
         if len(lines) <= 2:
             break
-    return lines[:2] if len(finding.chain) > 1 else []
+    return lines if len(finding.chain) > 1 else []

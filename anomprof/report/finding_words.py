@@ -212,7 +212,9 @@ def unwatched(findings: Findings) -> tuple[str, ...]:
 
 
 def _shape(summary: TensorSummary) -> str:
-    return f"[{', '.join(map(str, summary.shape))}]" if summary.shape else "scalar"
+    if not summary.shape:
+        return "" if summary.dtype == "number" else "scalar"
+    return f"[{', '.join(map(str, summary.shape))}]"
 
 
 def _range(summary: TensorSummary) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from anomprof.tracing.calls import NOWHERE, Place
-from anomprof.tracing.contents import Contents
+from anomprof.tracing.contents import Contents, of_number
 from anomprof.tracing.events import Event
 from anomprof.tracing.marks import Marks, Operand
 from anomprof.tracing.scene import Scene
@@ -13,7 +13,7 @@ from anomprof.tracing.sight import Seen, Sight
 from anomprof.tracing.stakes import Stakes
 from anomprof.tracing.steps import Moment, Steps
 
-_MOST_INPUTS, _MOST_OUTPUTS, _MOST_OWNERS = 6, 4, 8  # kept per event
+_MOST_INPUTS, _MOST_NUMBERS, _MOST_OUTPUTS, _MOST_OWNERS = 6, 2, 4, 8  # kept per event
 
 
 class Circumstances:
@@ -61,7 +61,7 @@ class Circumstances:
         event.from_python, event.in_library = scene.from_python, scene.in_library
         event.is_compiled = scene.is_compiled
         event.outputs = tuple(results[:_MOST_OUTPUTS])
-        event.inputs = tuple(operand.held for operand in operands[:_MOST_INPUTS] if operand.held is not None)
+        event.inputs = _inputs(sight, operands)
         event.is_uninitialised = sight.kind.is_uninitialised
         if event.phase == "optimizer":
             owners = [parameter for seen in bad if (parameter := self._stakes.owner(seen)) is not None]
@@ -113,3 +113,11 @@ class Circumstances:
         if gap == "step" and scene.stepping is None and not self._stakes.touches(touched):
             return "forward"
         return "optimizer"
+
+
+def _inputs(sight: Sight, operands: list[Operand]) -> tuple[Contents, ...]:
+    """Returns what an op was given, plain numbers in their places among the tensors."""
+    held = [operand.held for operand in operands[:_MOST_INPUTS]]
+    for place, number in reversed(sight.numbers[:_MOST_NUMBERS]):
+        held.insert(place, of_number(number))
+    return tuple(contents for contents in held if contents is not None)

@@ -80,6 +80,13 @@ class Contents:
         return TensorSummary(self.shape, self.dtype, self.low, self.high, nan, inf)
 
 
+def of_number(value: float) -> Contents:
+    """Returns the contents of a plain number, as if it were a tensor of one element."""
+    nan, plus, minus = value != value, value == float("inf"), value == float("-inf")
+    end = None if nan else value
+    return Contents((), "number", int(nan), int(plus), int(minus), end, end, 1)
+
+
 def contents(tensor: torch.Tensor) -> Contents:
     """Counts what a tensor holds.
 
@@ -123,15 +130,6 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, dict):
         for inner in value.values():
             yield from tensors_in(inner)
-
-
-def numbers_in(value: Any) -> Iterator[float]:
-    """Yields the floating-point numbers in nested lists and tuples."""
-    if isinstance(value, float):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from numbers_in(inner)
 
 
 def memory_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -62,6 +62,10 @@ ABSORB_MINUS_INF = frozenset(
 )
 
 
+# Ops whose plain numbers are operands as tensors are, as the 0 in ``x / 0``.
+_ARITHMETIC = frozenset("add sub rsub mul div pow float_power fmod remainder true_divide".split())
+
+
 @dataclass(frozen=True, slots=True)
 class OpKind:
     """What one op does to values.
@@ -77,6 +81,7 @@ class OpKind:
         write_names: Names of the written operands, in the same order.
         overwrites: Whether it writes them without reading them.
         answers: How many of its results count; None for all. The others are workings of its own.
+        has_number_operands: Whether plain numbers among its operands are told as tensors are.
         switch: Position of the operand that says whether it writes at all; None where it always does.
     """
 
@@ -91,6 +96,7 @@ class OpKind:
     overwrites: bool
     switch: int | None
     answers: int | None = None
+    has_number_operands: bool = False
 
     def written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Returns the tensors that a call writes."""
@@ -150,4 +156,5 @@ def kind_of(function: Any) -> OpKind:
         overwrites=base in _OVERWRITERS or is_out,
         switch=switch,
         answers=_ANSWERS.get(base),
+        has_number_operands=base.removeprefix("_foreach_").removesuffix("_") in _ARITHMETIC,
     )

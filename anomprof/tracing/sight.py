@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from anomprof.sites import StorageReference, memory_is_filled_by, storage_key, without_overrides
-from anomprof.tracing.contents import Contents, is_finite, memory_of, numbers_in, tensors_in
+from anomprof.tracing.contents import Contents, is_finite, memory_of, tensors_in
 from anomprof.tracing.looks import Looks, is_number
 from anomprof.tracing.ops import OpKind
 
@@ -89,6 +89,8 @@ class Seen:
             return bool(((self.tensor == first) | (self.tensor == second)).all())
 
 
+#: How many tensors stood before it, and its value.
+Number = tuple[int, float]
 #: Makes of a tensor what is known of it.
 See = Callable[[torch.Tensor], Seen]
 
@@ -108,7 +110,7 @@ class Sight:
         written: Those of them that it wrote.
         made: What it wrote and what it returned, each once.
         answers: Those of them that count; the others are workings of the op's own.
-        numbers: Whether NaN, and whether Inf, was among its plain numbers.
+        numbers: Its plain numbers, where they are operands or bad, each after how many tensors it stood.
     """
 
     __slots__ = ("answers", "arguments", "kind", "made", "numbers", "written")
@@ -134,16 +136,31 @@ class Sight:
             if not (targets and _is_among(tensor, targets)):
                 self.made.append(made(tensor))
         self.answers = self.made if kind.answers is None else self.made[: kind.answers]
-        self.numbers = bad_numbers(args, kwargs)
+        self.numbers = _numbers(kind, args, kwargs)
+
+    def bad_numbers(self) -> tuple[bool, bool]:
+        """Returns whether NaN, and whether Inf, was among its plain numbers."""
+        bad = [number for _, number in self.numbers if _is_bad(number)]
+        return any(number != number for number in bad), any(number == number for number in bad)
 
 
-def bad_numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, bool]:
-    """Returns whether NaN, and whether Inf, is among the plain numbers of a call."""
-    nan = inf = False
-    for number in numbers_in((*args, *kwargs.values())):
-        if number - number != 0:
-            nan, inf = nan or number != number, inf or number == number
-    return nan, inf
+def _numbers(kind: OpKind, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Number, ...]:
+    found: list[Number] = []
+    place = 0
+    for value in args:
+        if isinstance(value, torch.Tensor):
+            place += 1
+        elif isinstance(value, (list, tuple)):
+            place += sum(isinstance(inner, torch.Tensor) for inner in value)
+            found += [(place, inner) for inner in value if _is_bad(inner)]
+        elif _is_bad(value) or (kind.has_number_operands and type(value) in (float, int)):
+            found.append((place, float(value)))
+    found += [(place, value) for value in kwargs.values() if _is_bad(value)]
+    return tuple(found)
+
+
+def _is_bad(value: Any) -> bool:
+    return isinstance(value, float) and value - value != 0
 
 
 def _is_among(tensor: torch.Tensor, tensors: Iterable[torch.Tensor]) -> bool:

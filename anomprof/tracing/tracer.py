@@ -89,7 +89,7 @@ class Tracer:
             return
         operands = self.circumstances.operands(sight)
         event = self.circumstances.event(scene, sight, operands, bad)
-        self.explanation.explain(event, operands, sight.numbers)
+        self.explanation.explain(event, operands, sight.bad_numbers())
         self.explanation.remember(event, scene.number)
         if sight.kind.is_arrival:
             event.message = arrivals.bad_rows(bad[0].live, "row")

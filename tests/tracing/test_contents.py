@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from anomprof.tracing.contents import contents, is_finite, tensors_in
+from anomprof.tracing.contents import contents, is_finite, of_number, tensors_in
 
 NAN, INF = float("nan"), float("inf")
 
@@ -71,3 +71,12 @@ def test_looking_at_a_tensor_does_not_count_as_a_call_of_the_users_function_mode
 def test_tensors_are_found_in_nested_containers():
     a, b = torch.ones(1), torch.zeros(1)
     assert [t is a or t is b for t in tensors_in({"x": [a, (b, 3)], "y": None})] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("value", "counts"), [(0.0, (0, 0, 0)), (NAN, (1, 0, 0)), (INF, (0, 1, 0)), (-INF, (0, 0, 1))]
+)
+def test_a_plain_number_is_told_as_a_tensor_is(value, counts):
+    held = of_number(value)
+    assert (held.nan, held.plus_inf, held.minus_inf) == counts
+    assert (held.shape, held.dtype) == ((), "number")

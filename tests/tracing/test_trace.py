@@ -310,3 +310,23 @@ def test_memory_does_not_grow_with_the_steps():
     assert trace.findings == ()
     # 1,500 steps of 12 noted ops are 18,000 places of about 300 bytes in the ring; leaked tensors are more.
     assert grown < 20e6
+
+
+@pytest.mark.parametrize(
+    ("compute", "shown"),
+    [
+        (lambda x: x * 0 / 0, [("float32", 0.0, 0), ("number", 0.0, 0)]),
+        (
+            lambda x: x.detach().abs().neg().requires_grad_() ** 0.5,
+            [("float32", None, 0), ("number", 0.5, 0)],
+        ),
+        (lambda x: torch.add(x, x, alpha=float("nan")), [("float32", None, 0)] * 2 + [("number", None, 1)]),
+    ],
+)
+def test_plain_numbers_that_explain_are_among_the_inputs(compute, shown):
+    torch.manual_seed(0)
+    with anomprof.trace(announce=False) as trace:
+        compute(torch.randn(4, requires_grad=True)).sum().backward()
+    inputs = trace.findings[0].inputs
+    assert [(held.dtype, held.nan) for held in inputs] == [(dtype, nan) for dtype, _, nan in shown]
+    assert all(held.min == low for held, (_, low, _) in zip(inputs, shown, strict=True) if low is not None)

@@ -58,8 +58,8 @@ def watch_script(
         except Exception as error:
             console.say(f"cannot watch this script ({describe(error)}); it runs on unwatched")
 
-    hook = when_imported("torch", guarded)
     stage = Stage(script)
+    hook = when_imported("torch", guarded)
     failure: BaseException | None = None
     try:
         script.run()

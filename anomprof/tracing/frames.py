@@ -6,6 +6,7 @@ import linecache
 import os
 import site
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -26,16 +27,21 @@ class FrameReader:
     Args:
         boundaries: Code at which reading stops, since what lies beyond is known: calls of modules.
         engine: Code of the call that runs the autograd engine.
-        own_code: Folders that hold the user's code although they lie among installed packages.
+        own_code: Returns files and folders of the user's code, also where they lie among installed
+            packages; nothing as long as they are not known.
     """
 
     def __init__(
-        self, boundaries: tuple[CodeType, ...], engine: CodeType, own_code: tuple[str, ...] = ()
+        self,
+        boundaries: tuple[CodeType, ...],
+        engine: CodeType,
+        own_code: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._kinds: dict[CodeType, int] = dict.fromkeys(boundaries, BOUNDARY)
         self._kinds[engine] = ENGINE
         self._libraries = _library_folders()
-        self._own = own_code
+        self._own_code = own_code
+        self._own: tuple[str, ...] = ()
 
     def kind(self, code: CodeType) -> int:
         """Returns whose code it is: one of the constants above."""
@@ -93,7 +99,8 @@ class FrameReader:
         if file.startswith("<"):  # made from text by exec: no line can be shown, except of what was typed
             return USER if file.startswith(("<stdin", "<ipython")) else LIBRARY
         path = os.path.abspath(file)  # noqa: PTH100  (ten times as fast, and follows no symbolic link)
-        if self._own and path.startswith(self._own):
+        self._own = self._own or self._own_code()
+        if path.startswith(self._own):
             return USER
         return LIBRARY if path.startswith(self._libraries) else USER
 

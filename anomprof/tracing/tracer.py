@@ -44,7 +44,7 @@ class Tracer:
         on_finding: Called with each new finding the moment it is made.
         on_trouble: Called with one sentence when something fails in the trace itself.
         boundaries: Code of ours at which reading the user's frames stops.
-        own_code: Folders of installed packages whose code counts as the user's.
+        own_code: Returns files and folders of the user's code, also where they are installed.
 
     Attributes:
         rests: Lets ops pass unseen: the model is bad already, and all that follows is a consequence.
@@ -56,7 +56,7 @@ class Tracer:
         on_finding: Callable[[Finding], None],
         on_trouble: Callable[[str], None],
         boundaries: tuple[Any, ...],
-        own_code: tuple[str, ...] = (),
+        own_code: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self.frames = FrameReader(boundaries, ENGINE_CODE, own_code)
         self.marks = Marks()

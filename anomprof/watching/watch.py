@@ -56,7 +56,7 @@ class Watch:
         from anomprof.tracing.tracer import Tracer
 
         self._attachment = Attachment(
-            lambda boundaries: Tracer(self._announce, self._complain, boundaries, _own_code())
+            lambda boundaries: Tracer(self._announce, self._complain, boundaries, _own_code)
         )
 
     def finish(self) -> None:
@@ -162,7 +162,10 @@ def _shown_path(path: Path) -> Path:
 
 
 def _own_code() -> tuple[str, ...]:
-    """Returns the script's file and the folder of its package: the user's, even where they are installed."""
+    """Returns the script's file and the folder of its package: the user's, even where they are installed.
+
+    Nothing as long as the script has not begun.
+    """
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     package = getattr(spec, "parent", "") or ""

@@ -24,7 +24,7 @@ def test_the_installed_package_that_is_run_counts_as_the_users():
 
     folder = click.__file__.rpartition("/")[0] + "/"
     assert reader().kind(click.echo.__code__) == LIBRARY
-    assert FrameReader((), engine.__code__, (folder,)).kind(click.echo.__code__) == USER
+    assert FrameReader((), engine.__code__, lambda: (folder,)).kind(click.echo.__code__) == USER
 
 
 def outer(read):

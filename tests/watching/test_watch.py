@@ -75,9 +75,20 @@ print(Counting.calls, deepest(), pickle.loads(pickle.dumps(torch.from_numpy)) is
 """
 
 
-def python(folder: Path, source: str, *words: str) -> subprocess.CompletedProcess:
+FROM_NUMPY = """
+import numpy
+import torch
+
+table = torch.from_numpy(numpy.array([1.0, numpy.nan]))
+(table * torch.ones(2, requires_grad=True)).sum().backward()
+"""
+
+
+def python(folder: Path, source: str, *words: str, path: str = "") -> subprocess.CompletedProcess:
     (folder / "train.py").write_text(source)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if path:
+        environment["PYTHONPATH"] = os.pathsep.join([path, environment.get("PYTHONPATH", "")])
     return subprocess.run(
         [sys.executable, *words, "train.py"],
         cwd=folder,
@@ -110,3 +121,12 @@ def test_a_script_that_never_imports_torch_is_told_so_and_leaves_findings(tmp_pa
     assert (done.returncode, done.stdout) == (0, "done\n")
     assert "ended before it imported torch" in done.stderr
     assert json.loads((tmp_path / "out" / "findings.json").read_text())["verdict"] == "clean"
+
+
+def test_the_line_is_the_scripts_also_where_torch_was_there_before_it(tmp_path: Path) -> None:
+    (tmp_path / "start").mkdir()
+    (tmp_path / "start" / "sitecustomize.py").write_text("import torch")
+    done = python(tmp_path, FROM_NUMPY, *WATCH, path=str(tmp_path / "start"))
+    assert done.returncode == 0, done.stderr
+    [finding] = json.loads((tmp_path / "out" / "findings.json").read_text())["findings"]
+    assert (finding["file"], finding["code"].partition(" ")[0]) == ("train.py", "table")

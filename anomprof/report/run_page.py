@@ -31,7 +31,7 @@ _MOST_UNFOLDED = 20
 _MOST_NOTES = 200
 
 #: Facts that have their own place on the page.
-_SHOWN_ELSEWHERE = {"environment", "not_watched", "started_utc", "anomprof_version", "directory"}
+_SHOWN_ELSEWHERE = {"environment", "not_watched", "started_utc", "anomprof_version", "directory", "script"}
 
 
 def page(findings: Findings) -> Page:

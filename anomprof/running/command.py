@@ -65,7 +65,8 @@ def run_command(
     chosen = Script(script, arguments, is_module)
     chosen.check()
     folder = prepare_folder(chosen, out, force=force)
-    watch = start(folder, stop=stop, command=_spelled(chosen, out, force=force, stop=stop, fail_on=fail_on))
+    command = _spelled(chosen, out, force=force, stop=stop, fail_on=fail_on)
+    watch = start(folder, script=chosen.target, stop=stop, command=command)
 
     def finish() -> int | None:
         watch.finish()

@@ -28,16 +28,20 @@ class Watch:
 
     Args:
         folder: Where to write.
+        script: What is watched, as the user named it.
         stop: Whether the script ends at the first finding.
         command: As it was typed, for the report.
         console: Where findings are announced.
     """
 
-    def __init__(self, folder: Path, *, stop: bool, command: str, console: Console | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, script: str, stop: bool, command: str, console: Console | None = None
+    ) -> None:
         self._folder = folder
         self._stop = stop
         self._console = console or Console()
         self._facts: dict[str, Any] = {
+            "script": script,
             "command": command,
             "directory": str(Path.cwd()),
             "started_utc": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -142,9 +146,9 @@ class Watch:
         return contextlib.nullcontext() if self._attachment is None else self._attachment.paused()
 
 
-def start(folder: Path, *, stop: bool, command: str) -> Watch:
+def start(folder: Path, *, script: str, stop: bool, command: str) -> Watch:
     """Returns a watch that has not been attached yet."""
-    return Watch(folder, stop=stop, command=command)
+    return Watch(folder, script=script, stop=stop, command=command)
 
 
 def _environment() -> dict[str, Any]:

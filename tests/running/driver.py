@@ -40,7 +40,7 @@ def main():
     from anomprof.running.command import run_command
 
     fake = types.ModuleType("anomprof.watching")
-    fake.start = lambda folder, *, stop, command: FakeWatch(folder, stop, command)
+    fake.start = lambda folder, *, script, stop, command: FakeWatch(folder, stop, command)
     sys.modules["anomprof.watching"] = fake
     group = click.Group("anomprof", commands={"run": run_command})
     try:

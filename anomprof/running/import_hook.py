@@ -39,6 +39,7 @@ class ImportHook:
     def __init__(self, name: str, action: Action) -> None:
         self._name = name
         self._action = action
+        self._mark_left: object = None
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -68,13 +69,18 @@ class ImportHook:
             attributes = vars(loader)
         except TypeError:
             return
+        other = attributes.get("exec_module")  # of another hook that works in the same way
+        if other is not None and other is self._mark_left:
+            return
 
         def exec_module(module: ModuleType) -> None:
             attributes.pop("exec_module", None)
+            if other is not None:
+                attributes["exec_module"] = other
             loader.exec_module(module)  # type: ignore[attr-defined]
             self.remove()
             self._action(sys.modules.get(self._name, module))
 
         exec_module.__code__ = exec_module.__code__.replace(co_filename=_IMPORTLIB)
         if isinstance(attributes, dict):  # that of a class is a proxy, and would be shared
-            attributes["exec_module"] = exec_module
+            attributes["exec_module"] = self._mark_left = exec_module

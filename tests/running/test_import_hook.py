@@ -1,6 +1,8 @@
 """The watcher is told when torch has been imported, and the script cannot tell that somebody waited."""
 
 import importlib
+import importlib.machinery
+import importlib.util
 import sys
 import zipfile
 
@@ -163,6 +165,37 @@ def test_a_module_that_is_there_already_is_not_waited_for():
     when_imported("json", seen.append)
     assert seen == [sys.modules["json"]]
     assert sys.meta_path == before
+
+
+class Marking:
+    """A hook of somebody else's that works as ours does."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "awaited_by_two":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            self.seen.append("theirs")
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def test_another_hook_on_the_same_loader_is_called_too(tmp_path, monkeypatch):
+    write(tmp_path, "", "awaited_by_two.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = []
+    monkeypatch.setattr(sys, "meta_path", [Marking(seen), *sys.meta_path])
+    when_imported("awaited_by_two", lambda module: seen.append("ours"))
+    importlib.util.find_spec("awaited_by_two")
+    importlib.import_module("awaited_by_two")
+    assert seen == ["theirs", "ours"]
 
 
 def test_a_hook_that_is_removed_is_never_called(tmp_path, monkeypatch):

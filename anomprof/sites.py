@@ -51,6 +51,16 @@ def current_node() -> Any:
 next_sequence_number: Callable[[], int] = _autograd._get_sequence_nr
 
 
+#: Under what names nodes save what their forward op returned.
+_SAVED_RESULTS = ("_saved_result", "_saved_result0", "_saved_output", "_saved_inverse", "_saved_solution")
+
+
+def keeps_result(node: Any) -> bool:
+    """Returns whether an autograd node saves what its forward op returned, to compute with it in backward."""
+    kind = type(node)  # asking the node itself would unpack it, and run the user's hooks for saved tensors
+    return any(hasattr(kind, name) for name in _SAVED_RESULTS)
+
+
 def sequence_number(node: Any) -> int:
     """Returns the number that an autograd node was given when it was made, counted per thread."""
     return int(node._sequence_nr())

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from anomprof.sites import sequence_number
+from anomprof.sites import keeps_result, sequence_number
 from anomprof.tracing.calls import Place
 from anomprof.tracing.events import Event, NodeSite
 from anomprof.tracing.frames import Point
@@ -82,7 +82,7 @@ class ForwardSites:
         if site is None:
             return NodeSite(name, number, "", None)
         function, points, call = site
-        return NodeSite(name, number, op_name(function), Place(points, call))
+        return NodeSite(name, number, op_name(function), Place(points, call), keeps_result(node))
 
 
 def leaves_below(roots: tuple[Any, ...]) -> Iterator[torch.Tensor]:

@@ -22,12 +22,14 @@ class NodeSite:
         number: Its sequence number: what tells two nodes of one name apart.
         op: The forward op; "" where it is not known.
         place: Where that op ran; None where it is not known.
+        keeps_result: Whether it computes with what that op returned.
     """
 
     name: str
     number: int
     op: str
     place: Place | None
+    keeps_result: bool = False
 
 
 @dataclass(slots=True, eq=False)

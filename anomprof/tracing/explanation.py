@@ -102,7 +102,7 @@ class Explanation:
             return
         event.origins = (event,)
         event.is_literal = _is_meant(event, operands, numbers)
-        self._blame_forward_of_compiled(event)
+        self._blame_forward(event)
 
     def _sources(self, event: Event, operands: list[Operand]) -> tuple[list[Event], list[Event]]:
         nans: list[Event] = []
@@ -140,14 +140,17 @@ class Explanation:
         made.order = event.order - 1
         return made
 
-    def _blame_forward_of_compiled(self, event: Event) -> None:
-        """The forward and backward of a compiled region are fused: what its forward made comes first."""
+    def _blame_forward(self, event: Event) -> None:
+        """A node computes with what its forward op returned: if that was bad already, it began there.
+
+        Likewise in a compiled region, whose forward and backward are one op each.
+        """
         if event.node is None or event.from_python:
             return
         earlier = self._by_number.get(event.node.number)
         if (
             earlier is not None
-            and earlier.is_compiled
+            and (earlier.is_compiled or event.node.keeps_result)
             and not earlier.is_literal
             and earlier.origins == (earlier,)
         ):

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
+import anomprof
+from anomprof.findings import Finding
 from anomprof.workload import Workload
 from anomprof.workloads import WorkloadOptions, build
 from anomprof.workloads.builtin import BUILT_IN
@@ -176,3 +178,24 @@ def test_an_option_that_does_not_suit_the_workload_is_refused(
     name: str, choices: dict[str, int], expected: str, options: Options, sentence: Callable[..., str]
 ) -> None:
     assert sentence(lambda: build(name, options(**choices))) == expected
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_trace_finds_nothing_on_any_workload_and_changes_no_bit(name: str, options: Options) -> None:
+    def run(watched: bool) -> tuple[list[torch.Tensor], list[torch.Tensor], Sequence[Finding]]:
+        torch.manual_seed(0)
+        workload = build(name, options(**TINY[name]))
+        batches = list(workload.batches)[:3]
+        torch.manual_seed(1)
+        if watched:
+            with anomprof.trace() as trace:
+                losses = [step(workload, batch) for batch in batches]
+            return losses, list(workload.model.parameters()), trace.findings
+        losses = [step(workload, batch) for batch in batches]
+        return losses, list(workload.model.parameters()), []
+
+    losses, parameters, _ = run(False)
+    watched_losses, watched_parameters, findings = run(True)
+    assert not findings
+    for plain, watched in zip(losses + parameters, watched_losses + watched_parameters, strict=True):
+        assert torch.equal(plain, watched)

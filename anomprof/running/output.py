@@ -12,10 +12,12 @@ from pathlib import Path
 from anomprof.errors import COULD_NOT_MEASURE, UserError
 from anomprof.running.script import Script
 
-_MARKS = ("findings.json", "record.sqlite")  # a folder with one of these holds a run
+_FINDINGS = "findings.json"
+_MARKS = (_FINDINGS, "record.sqlite")  # a folder with one of these holds a run
 
 _WRITTEN = (
-    *_MARKS, "record.sqlite-wal", "record.sqlite-shm", "record.sqlite-journal", "report.html", "report.md",
+    *_MARKS, "rank-0/findings.json", "record.sqlite-wal", "record.sqlite-shm", "record.sqlite-journal",
+    "report.html", "report.md",
 )  # fmt: skip
 
 #: What ``bench`` derives from a record and ``run`` would leave to contradict it.
@@ -30,8 +32,8 @@ def prepare_folder(
     """Chooses the folder of a run and makes it ready to be written to.
 
     The ranks of a distributed run share it: the first one writes into it, the others into ``rank-1``
-    and so on below. They start at the same time, and none could tell what another has just written
-    from what an earlier run has left.
+    and so on below. They start at the same time, so each asks only after files that no other rank writes:
+    what another has just written must not pass for an earlier run.
 
     Args:
         script: Names the folder where ``out`` is not given.
@@ -52,7 +54,7 @@ def prepare_folder(
     try:
         if out is None and not ranks.several:
             return _create_unique(folder)
-        _make_room(folder, shown, force=force)
+        _make_room(folder, shown, ranks.marks(folder), force=force)
         folder.mkdir(parents=True, exist_ok=True)
         _try_to_write(folder)
     except FileExistsError as error:
@@ -90,6 +92,17 @@ class _Ranks:
         folder = folder / f"restart-{restarts}" if restarts else folder
         return folder / f"rank-{self._rank}" if self._rank else folder
 
+    def marks(self, folder: Path) -> tuple[str, ...]:
+        """The files that show that this rank's folder holds an earlier run.
+
+        Any rank may write the merged findings, before the first one has looked: beside a ``rank-*`` folder
+        they prove nothing, and the first one's own do.
+        """
+        if not self.several or self._rank:
+            return _MARKS
+        own = (f"rank-0/{_FINDINGS}", "record.sqlite")
+        return own if any(folder.glob("rank-*")) else (*own, _FINDINGS)
+
 
 def _number(text: str | None) -> int:
     return int(text) if text and text.isdecimal() else 0
@@ -118,8 +131,8 @@ def _create_unique(folder: Path) -> Path:
     raise FileExistsError(folder)
 
 
-def _make_room(folder: Path, shown: Path, *, force: bool) -> None:
-    held = [name for name in _MARKS if (folder / name).exists()]
+def _make_room(folder: Path, shown: Path, marks: tuple[str, ...], *, force: bool) -> None:
+    held = [name for name in marks if (folder / name).exists()]
     if not held:
         return
     if not force:

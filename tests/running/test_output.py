@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from anomprof.errors import UserError
+from anomprof.findings import Findings
 from anomprof.running.output import prepare_folder
 from anomprof.running.script import Script
+from anomprof.watching.ranks import Ranks
 
 TRAIN = Script("examples/train.py")
 
@@ -85,19 +87,29 @@ def test_what_cannot_be_written_is_one_sentence_and_status_3(here, monkeypatch):
         assert raised.value.exit_code == 3
 
 
-def test_ranks_share_a_folder_whichever_starts_first(here):
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_ranks_share_a_folder_whichever_starts_first(here, order):
     first = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "29500"}
     second = {**first, "RANK": "1"}
-    for environ, folder in ((second, here / "out" / "rank-1"), (first, here / "out")):
+    ranks = [(first, here / "out"), (second, here / "out" / "rank-1")]
+    for environ, folder in (ranks[rank] for rank in order):
         assert prepare("out", environ=environ) == folder
-        (folder / "findings.json").write_text("")
+        Ranks(here / "out", int(environ["RANK"])).write(Findings(1))  # its own, and the merged ones
     for environ in (first, second):  # a later run
         with pytest.raises(UserError, match="already holds a run"):
             prepare("out", environ=environ)
     prepare("out", environ=first, force=True)
+    assert not (here / "out" / "rank-0" / "findings.json").exists()
     assert (here / "out" / "rank-1" / "findings.json").exists()  # a matter of rank 1
     prepare("out", environ=second, force=True)
     assert not (here / "out" / "rank-1" / "findings.json").exists()
+
+
+def test_ranks_keep_a_run_of_one_process(here):
+    (here / "out").mkdir()
+    (here / "out" / "findings.json").write_text("")
+    with pytest.raises(UserError, match=r"^out already holds a run \(findings.json\)"):
+        prepare("out", environ={"RANK": "0", "WORLD_SIZE": "2"})
 
 
 def test_ranks_agree_on_the_default_and_later_runs_do_not(here):

@@ -17,13 +17,15 @@ class Ranks:
     Args:
         folder: The run's folder, shared by all ranks.
         rank: This process's.
+        size: How many ranks there are. What an earlier run of more ranks has left is not theirs.
 
     Attributes:
         speaks: Whether this rank writes the pages and says how the run ended.
     """
 
-    def __init__(self, folder: Path, rank: int) -> None:
+    def __init__(self, folder: Path, rank: int, size: int) -> None:
         self.folder = folder
+        self._size = size
         self._own = folder / f"rank-{rank}"
         self.speaks = rank == 0
         self._own.mkdir(parents=True, exist_ok=True)
@@ -39,7 +41,7 @@ class Ranks:
         size, rank = environ.get("WORLD_SIZE", "1"), environ.get("RANK", "0")
         if not (size.isdecimal() and rank.isdecimal()) or int(size) < 2:
             return None
-        return cls(folder.parent if folder.name == f"rank-{rank}" else folder, int(rank))
+        return cls(folder.parent if folder.name == f"rank-{rank}" else folder, int(rank), int(size))
 
     def write(self, findings: Findings) -> Findings:
         """Writes this rank's findings and those of all ranks together, which it returns."""
@@ -50,9 +52,9 @@ class Ranks:
         return together
 
     def _read(self) -> Iterator[Findings]:
-        for path in sorted(self.folder.glob(f"rank-*/{FILE_NAME}")):
+        for rank in range(self._size):
             with contextlib.suppress(OSError, ValueError):
-                yield Findings.from_json(path.read_bytes())
+                yield Findings.from_json((self.folder / f"rank-{rank}" / FILE_NAME).read_bytes())
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:

@@ -94,7 +94,7 @@ def test_ranks_share_a_folder_whichever_starts_first(here, order):
     ranks = [(first, here / "out"), (second, here / "out" / "rank-1")]
     for environ, folder in (ranks[rank] for rank in order):
         assert prepare("out", environ=environ) == folder
-        Ranks(here / "out", int(environ["RANK"])).write(Findings(1))  # its own, and the merged ones
+        Ranks(here / "out", int(environ["RANK"]), 2).write(Findings(1))  # its own, and the merged ones
     for environ in (first, second):  # a later run
         with pytest.raises(UserError, match="already holds a run"):
             prepare("out", environ=environ)

@@ -40,3 +40,8 @@ def test_each_rank_reads_what_the_others_wrote(tmp_path):
     assert (together.steps, len(together.findings)) == (3, 2)
     assert Findings.load(tmp_path) == together
     assert (first.speaks, second.speaks) == (True, False)
+
+
+def test_what_an_earlier_run_of_more_ranks_left_is_not_merged(tmp_path):
+    Ranks(tmp_path, 3, 4).write(Findings(9, (replace(SAMPLE, rank=3),)))
+    assert Ranks(tmp_path, 0, 2).write(Findings(2)) == Findings(2, facts={"ranks": 1})

@@ -364,7 +364,7 @@ def test_the_sums_agree_with_torchs_own_tables(tmp_path: Path) -> None:
         assert mine.self_seconds * 1e6 == pytest.approx(other.self_cpu_time_total, abs=0.01 * mine.calls), key
         assert mine.memory_bytes == other.self_cpu_memory_usage, key
     outside = ours[OUTSIDE_OPS].memory_bytes if OUTSIDE_OPS in ours else 0
-    # What is freed within an annotation ("Optimizer.zero_grad") but outside every op, torch counts for the annotation.
+    # What is freed in an annotation ("Optimizer.zero_grad") outside every op torch counts for that.
     their_outside = sum(theirs[key].self_cpu_memory_usage for key in set(theirs) - compared)
     assert outside == their_outside
     assert summary.host_syncs == 1  # loss.item()

@@ -99,6 +99,8 @@ class Finding:
         message: What else there is to say, in full sentences: autograd's own words for errors.
         occurrences: In how many steps this origin was harmful while the run was watched.
         last_step: The last of them.
+        reproducibility: Of a step that was done again: ``deterministic``, ``not deterministic`` or
+            ``not checked``; "" where every op was watched as it ran.
     """
 
     kind: str
@@ -123,6 +125,7 @@ class Finding:
     message: str = ""
     occurrences: int = 1
     last_step: int | None = None
+    reproducibility: str = ""
 
 
 @dataclass(frozen=True)

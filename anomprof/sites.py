@@ -6,6 +6,7 @@ breaks one file.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
@@ -15,7 +16,8 @@ import torch
 import torch.autograd.graph
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils.data._utils.fetch import _MapDatasetFetcher
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 #: Base class of modes that see every op below autograd. (torch gives it no types.)
@@ -125,6 +127,102 @@ def without_overrides() -> Any:
     return torch._C.DisableTorchFunction()
 
 
+def innermost_function_mode() -> Any:
+    """Returns the torch function mode that was entered last on this thread, or None."""
+    size = torch._C._len_torch_function_stack()
+    return torch._C._get_function_stack_at(size - 1) if size else None
+
+
+def push_function_mode(mode: Any) -> None:
+    """Puts a torch function mode on, as ``with`` would, in a third of the time."""
+    torch._C._push_on_torch_function_stack(mode)
+
+
+def pop_function_mode() -> Any:
+    """Takes the innermost torch function mode off and returns it."""
+    return torch._C._pop_torch_function_stack()
+
+
+def is_capturing() -> bool:
+    """Whether torch is capturing a graph on this thread: nothing has a value there."""
+    keys = torch._C._TorchDispatchModeKey
+    return any(
+        torch._C._get_dispatch_mode(key) is not None for key in (keys.FAKE, keys.PROXY, keys.FUNCTIONAL)
+    )
+
+
+def without_user_modes() -> Any:
+    """Returns a context without the dispatch modes that are on; others may be entered in it."""
+    return _disable_current_modes()
+
+
+@contextlib.contextmanager
+def without_user_functions() -> Iterator[None]:
+    """A context without the function modes that are on, except torch's own (a default device)."""
+    popped = []
+    while (mode := innermost_function_mode()) is not None:
+        popped.append(pop_function_mode())
+    for mode in reversed(popped):
+        if type(mode).__module__.startswith("torch."):
+            push_function_mode(mode)
+    try:
+        yield
+    finally:
+        while innermost_function_mode() is not None:
+            pop_function_mode()
+        for mode in reversed(popped):
+            push_function_mode(mode)
+
+
+def set_versions(versions: list[tuple[torch.Tensor, int]]) -> None:
+    """Sets how often each of several tensors counts as written."""
+    torch._C._autograd._unsafe_set_version_counter(
+        tuple(tensor for tensor, _ in versions), tuple(version for _, version in versions)
+    )
+
+
+def without_compiled_code() -> Any:
+    """Returns a context in which compiled functions run as they were written, and stay compiled."""
+    if "torch._dynamo" not in sys.modules:
+        return contextlib.nullcontext()
+    return torch.compiler.set_stance("force_eager")
+
+
+def let_compiler_pass(call: Any) -> Any:
+    """Makes torch.compile take a replacement of ``Module.__call__`` for torch's own, and returns what it was.
+
+    The compiler goes straight to ``forward`` where a module's call is the one it knows: so nothing of ours
+    becomes part of a graph. Where the compiler is not loaded yet it will know the replacement by itself.
+    """
+    known = None
+    for name in ("torch._dynamo.utils", "torch._dynamo.variables.nn_module"):
+        module = sys.modules.get(name)
+        if module is not None and hasattr(module, "unpatched_nn_module_call"):
+            known = getattr(module, "unpatched_nn_module_call")  # noqa: B009  (torch gives it no type)
+            setattr(module, "unpatched_nn_module_call", call)  # noqa: B010
+    return known
+
+
+#: Functions of torch.func that run a function of the user's on tensors of their own kind: where they are
+#: looked up, and under which name.
+_TRANSFORMS = (
+    ("torch._functorch.apis", "vmap_impl"),
+    ("torch._functorch.vmap", "vmap_impl"),
+    ("torch._functorch.eager_transforms", "grad_impl"),
+    ("torch._functorch.apis", "grad_impl"),
+    ("torch._functorch.eager_transforms", "grad_and_value_impl"),
+    ("torch._functorch.apis", "grad_and_value_impl"),
+)
+
+
+def transforms() -> Iterator[tuple[Any, str]]:
+    """Yields the modules and names of torch.func's transforms, as far as this version of torch has them."""
+    for home, name in _TRANSFORMS:
+        module = sys.modules.get(home)
+        if module is not None and hasattr(module, name):
+            yield module, name
+
+
 def modes_entered() -> int:
     """Returns how many dispatch modes are on, on this thread."""
     return int(torch._C._len_torch_dispatch_stack())
@@ -136,6 +234,9 @@ ENGINE_CODE = torch.autograd.graph._engine_run_backward.__code__
 
 #: The iterator behind every data loader: what it fetches comes from outside.
 LOADER_ITERATOR: Any = _BaseDataLoaderIter
+
+#: Makes the samples of a batch by their indices.
+LOADER_FETCHER: Any = _MapDatasetFetcher
 
 
 def call_of(module: nn.Module) -> Callable[..., Any]:

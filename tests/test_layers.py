@@ -21,6 +21,7 @@ LAYERS = (
     {"instruments", "criticism"},
     {"report"},
     {"tracing"},
+    {"guarding"},
     {"workloads", "modes"},
     {"harness", "listing", "watching"},
     {"running"},

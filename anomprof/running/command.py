@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from anomprof.console import Console
+from anomprof.errors import UserError
 from anomprof.running.ending import leave
 from anomprof.running.output import prepare_folder
 from anomprof.running.runner import watch_script
@@ -34,7 +35,19 @@ Departure = Callable[[], NoReturn]
 )
 @click.option("-f", "--force", is_flag=True, help="Replace the run in --out.")
 @click.option(
-    "--stop", is_flag=True, help="End the script at the first finding, with status 0 unless --fail-on says 1."
+    "--detect",
+    type=click.Choice(["trace", "guard"]),
+    default="trace",
+    show_default=True,
+    help="trace looks at every op; guard looks once a step, and traces a bad step when it is done again.",
+)
+@click.option(
+    "--on-bad",
+    type=click.Choice(["stop", "skip", "continue"]),
+    default="continue",
+    show_default=True,
+    help="stop ends the script at the first finding, with status 0 unless --fail-on says 1; skip (with "
+    "--detect guard) leaves bad steps out.",
 )
 @click.option(
     "--fail-on",
@@ -47,7 +60,8 @@ def run_command(
     is_module: bool,
     out: Path | None,
     force: bool,
-    stop: bool,
+    detect: str,
+    on_bad: str,
     fail_on: str | None,
     script: str,
     arguments: tuple[str, ...],
@@ -62,11 +76,14 @@ def run_command(
     """  # noqa: D301
     from anomprof.watching import start
 
+    if on_bad == "skip" and detect != "guard":
+        raise UserError("--on-bad skip needs --detect guard; the trace notices a bad value after the update")
     chosen = Script(script, arguments, is_module)
     chosen.check()
     folder = prepare_folder(chosen, out, force=force)
-    command = _spelled(chosen, out, force=force, stop=stop, fail_on=fail_on)
-    watch = start(folder, script=chosen.target, stop=stop, command=command)
+    options = _options(out, force=force, detect=detect, on_bad=on_bad, fail_on=fail_on)
+    command = shlex.join(["python", "-m", "anomprof", "run", *options, *chosen.words])
+    watch = start(folder, script=chosen.target, command=command, detect=detect, on_bad=on_bad)
 
     def finish() -> int | None:
         watch.finish()
@@ -84,11 +101,11 @@ def _depart(
     leave(watch_script(script, install, finish, console=Console(), failed=failed))
 
 
-def _spelled(script: Script, out: Path | None, *, force: bool, stop: bool, fail_on: str | None) -> str:
-    """The command as it could be typed again."""
-    words = ["python", "-m", "anomprof", "run"]
-    words += ["--out", str(out)] if out is not None else []
+def _options(out: Path | None, *, force: bool, detect: str, on_bad: str, fail_on: str | None) -> list[str]:
+    """The options as they could be typed again."""
+    words = ["--out", str(out)] if out is not None else []
     words += ["--force"] if force else []
-    words += ["--stop"] if stop else []
+    words += ["--detect", detect] if detect != "trace" else []
+    words += ["--on-bad", on_bad] if on_bad != "continue" else []
     words += ["--fail-on", fail_on] if fail_on else []
-    return shlex.join([*words, *script.words])
+    return words

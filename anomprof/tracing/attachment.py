@@ -76,6 +76,17 @@ class Attachment:
         self._watcher.__enter__()
         _attached.add(self)
 
+    @classmethod
+    def of(cls, tracer: Tracer) -> Attachment:
+        """Attaches a trace that goes on with what a tracer knows already."""
+
+        def known(boundaries: tuple[Any, ...]) -> Tracer:
+            for code in boundaries:
+                tracer.frames.stop_at(code)
+            return tracer
+
+        return cls(known)
+
     def remove(self) -> None:
         """Takes the trace off."""
         if not self._wrappings:
@@ -101,6 +112,15 @@ class Attachment:
                 yield
         finally:
             self.tracer.rests = rested or self.tracer.has_failed
+
+    @contextlib.contextmanager
+    def fetching(self) -> Iterator[None]:
+        """Takes what runs meanwhile for the fetching of a batch."""
+        self._watcher.fetching += 1
+        try:
+            yield
+        finally:
+            self._watcher.fetching -= 1
 
     def conclude(self) -> None:
         """Draws the conclusions that only the end of a run allows."""

@@ -29,6 +29,9 @@ class FrameReader:
         engine: Code of the call that runs the autograd engine.
         own_code: Returns files and folders of the user's code, also where they lie among installed
             packages; nothing as long as they are not known.
+
+    Attributes:
+        stand_ins: Code of ours that repeats a call of the user's: what returns the points of that call.
     """
 
     def __init__(
@@ -42,6 +45,16 @@ class FrameReader:
         self._libraries = _library_folders()
         self._own_code = own_code
         self._own: tuple[str, ...] = ()
+        self.stand_ins: dict[CodeType, Callable[[], tuple[Point, ...]]] = {}
+
+    def stop_at(self, code: CodeType) -> None:
+        """Makes code of ours one beyond which nothing is read."""
+        self._kinds[code] = BOUNDARY
+
+    def stand_in(self, code: CodeType, points: Callable[[], tuple[Point, ...]]) -> None:
+        """Lets code of ours stand for the user's that it repeats."""
+        self._kinds[code] = BOUNDARY
+        self.stand_ins[code] = points
 
     def kind(self, code: CodeType) -> int:
         """Returns whose code it is: one of the constants above."""
@@ -68,6 +81,8 @@ class FrameReader:
                 if len(points) >= _MOST_FRAMES:
                     break
             elif kind == BOUNDARY:
+                if code in self.stand_ins:
+                    points.extend(self.stand_ins[code]())
                 break
             elif kind == HANDLER:
                 points.clear()

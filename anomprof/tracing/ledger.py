@@ -31,6 +31,9 @@ class Ledger:
     Args:
         narrator: Writes the findings.
         on_finding: Called with each new finding the moment it is made.
+
+    Attributes:
+        reports: How often an origin was found to have done harm.
     """
 
     def __init__(self, narrator: Narrator, on_finding: Callable[[Finding], None]) -> None:
@@ -42,6 +45,7 @@ class Ledger:
         self._harmful: set[tuple[Point, ...]] = set()
         self._harmed: tuple[Moment, ...] = ()
         self._left_out = 0
+        self.reports = 0
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -60,6 +64,7 @@ class Ledger:
 
     def report(self, origin: Event, event: Event, symptom: Symptom) -> None:
         """An origin has done harm, which was noticed through ``event``: makes it a finding."""
+        self.reports += 1
         self.settle(origin)
         self._harmed = (origin.moment, event.moment)
         # What else went bad in such a step may have had a part in it.
@@ -82,6 +87,12 @@ class Ledger:
     def keep(self, finding: Finding) -> None:
         """Keeps a finding that was made elsewhere."""
         self._keep((finding.kind, finding.phase, (finding.file, finding.line)), finding)
+
+    def revise(self, old: Finding, new: Finding) -> None:
+        """Puts a finding of which more is known in the place of another."""
+        for key, held in self._findings.items():
+            if held is old:
+                self._findings[key] = new
 
     def doubt(self, origin: Event) -> None:
         """A bad value has begun; whether it will harm anything is open."""

@@ -50,7 +50,7 @@ class Stakes:
         parameter = self.parameter(seen)
         live = seen.live
         if parameter is None and live is not None:
-            parameter = next((held for held in self._parameters() if held.grad is live), None)
+            parameter = next((held for held in self.parameters() if held.grad is live), None)
         return parameter
 
     def touches(self, tensors: list[Seen]) -> bool:
@@ -82,12 +82,13 @@ class Stakes:
     def _made_index(self) -> dict[tuple[int, bool], weakref.ref[torch.Tensor]]:
         buffers = [(held, True) for root in list(self.roots) for held in nn.Module.buffers(root)]
         index = {}
-        for held, is_buffer in (*buffers, *((held, False) for held in self._parameters())):
+        for held, is_buffer in (*buffers, *((held, False) for held in self.parameters())):
             with contextlib.suppress(Exception):  # not made yet, or of a kind without memory of its own
                 index[storage_key(held), is_buffer] = weakref.ref(held)
         return index
 
-    def _parameters(self) -> Iterator[torch.Tensor]:
+    def parameters(self) -> Iterator[torch.Tensor]:
+        """Yields the parameters of models and optimizers; some of them twice."""
         for root in list(self.roots):
             yield from nn.Module.parameters(root)
         for optimizer in list(self._optimizers):

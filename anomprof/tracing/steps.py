@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -152,6 +153,18 @@ class Steps:
                 tuple(self._pattern),
             )
         return self._moment
+
+    def state(self) -> dict[str, Any]:
+        """Returns what :meth:`go_to` needs to come back to this moment."""
+        kept = ("gap", "_backwards", "_gradients", "_backwards_unused", "_order", "_counts", "_pattern")
+        more = ("_optimizers", "_backward_rounds", "_gradient_rounds")
+        return {name: copy.copy(getattr(self, name)) for name in (*kept, *more)}
+
+    def go_to(self, state: dict[str, Any]) -> None:
+        """Counts on from an earlier moment, or from a later one after that."""
+        for name, value in state.items():
+            setattr(self, name, copy.copy(value))
+        self._moment = None
 
     def make_node(self) -> None:
         """An autograd node was made outside the engine: in a loop without optimizer, the next forward."""

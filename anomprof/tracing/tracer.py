@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import traceback
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -260,6 +260,17 @@ class Tracer:
                 self._harm_gradient(leaf, seen, held, run)
         if not is_nested:
             self._forget_freed()
+
+    def look_at_gradients(self, leaves: Iterable[torch.Tensor]) -> None:
+        """Looks at the gradients that an optimizer is about to use: changed, perhaps, since backward."""
+        for leaf in leaves:
+            seen = self.see(leaf.grad) if leaf.grad is not None else None
+            if seen is None or (held := seen.if_bad) is None:
+                continue
+            mark = self.marks.of(seen)
+            event = mark.event(held.nan > 0) if mark is not None else None
+            if event is not None:
+                self.harm(event, Symptom.of("gradient of", leaf), literal_counts=True)
 
     def fail_backward(self, watcher: Watcher, run: BackwardRun, error: BaseException) -> None:
         """The engine has raised."""

@@ -18,6 +18,7 @@ from anomprof.watching.journal import Journal
 from anomprof.watching.ranks import Ranks, replace_file
 
 if TYPE_CHECKING:
+    from anomprof.guarding.attachment import GuardAttachment
     from anomprof.tracing.attachment import Attachment
 
 _FAILED = 1  # exit status of --fail-on
@@ -29,16 +30,25 @@ class Watch:
     Args:
         folder: Where to write.
         script: What is watched, as the user named it.
-        stop: Whether the script ends at the first finding.
+        detect: ``trace`` looks at every op, ``guard`` once a step.
+        on_bad: ``stop`` ends the script at the first finding; ``skip`` leaves a bad step out (guard only).
         command: As it was typed, for the report.
         console: Where findings are announced.
     """
 
     def __init__(
-        self, folder: Path, *, script: str, stop: bool, command: str, console: Console | None = None
+        self,
+        folder: Path,
+        *,
+        script: str,
+        command: str,
+        detect: str = "trace",
+        on_bad: str = "continue",
+        console: Console | None = None,
     ) -> None:
         self._folder = folder
-        self._stop = stop
+        self._detect = detect
+        self._on_bad = on_bad
         self._console = console or Console()
         self._facts: dict[str, Any] = {
             "script": script,
@@ -47,7 +57,7 @@ class Watch:
             "started_utc": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "anomprof_version": __version__,
         }
-        self._attachment: Attachment | None = None
+        self._attachment: Attachment | GuardAttachment | None = None
         self._troubles: list[Note] = []
         self._told: tuple[Any, ...] = ()
         self._ranks = Ranks.of(folder)
@@ -55,7 +65,12 @@ class Watch:
         self._save(self.findings())
 
     def install(self) -> None:
-        """Attaches the trace; called when torch has been imported."""
+        """Attaches the trace or the guard; called when torch has been imported."""
+        if self._detect == "guard":
+            from anomprof.guarding.attachment import GuardAttachment
+
+            self._attachment = GuardAttachment(self._announce, self._complain, _own_code, on_bad=self._on_bad)
+            return
         from anomprof.tracing.attachment import Attachment
         from anomprof.tracing.tracer import Tracer
 
@@ -118,7 +133,7 @@ class Watch:
             )
             self._console.write(f"\n{text}\n\n")
             self._save(self.findings())
-        if self._stop:
+        if self._on_bad == "stop":
             if threading.current_thread() is threading.main_thread():
                 raise SystemExit(0)
             import _thread
@@ -146,9 +161,9 @@ class Watch:
         return contextlib.nullcontext() if self._attachment is None else self._attachment.paused()
 
 
-def start(folder: Path, *, script: str, stop: bool, command: str) -> Watch:
+def start(folder: Path, *, script: str, command: str, detect: str, on_bad: str) -> Watch:
     """Returns a watch that has not been attached yet."""
-    return Watch(folder, script=script, stop=stop, command=command)
+    return Watch(folder, script=script, command=command, detect=detect, on_bad=on_bad)
 
 
 def _environment() -> dict[str, Any]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Score ``anomprof run`` against training scripts whose fault is known.
 
-    python tests/cases/score.py [--only GLOB] [--jobs N] [--python PY] [--extra "--stop"]
+    python tests/cases/score.py [--only GLOB] [--jobs N] [--python PY] [--extra "--detect guard"]
 
 Every script in faulty/ and healthy/ says in its header what is wrong with it:
 

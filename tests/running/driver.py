@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 class FakeWatch:
-    def __init__(self, folder, stop, command):
-        self.log("start", Path(folder).is_dir(), stop, command)
+    def __init__(self, folder, on_bad, command):
+        self.log("start", Path(folder).is_dir(), on_bad, command)
 
     def log(self, *words):
         if "FAKE_LOG" in os.environ:
@@ -40,7 +40,7 @@ def main():
     from anomprof.running.command import run_command
 
     fake = types.ModuleType("anomprof.watching")
-    fake.start = lambda folder, *, script, stop, command: FakeWatch(folder, stop, command)
+    fake.start = lambda folder, *, script, command, detect, on_bad: FakeWatch(folder, on_bad, command)
     sys.modules["anomprof.watching"] = fake
     group = click.Group("anomprof", commands={"run": run_command})
     try:

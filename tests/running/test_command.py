@@ -22,10 +22,10 @@ def folder(tmp_path):
 
 def test_words_after_the_script_are_the_scripts(folder):
     words = ["--out", "x", "-m", "--help", "-f", "--stop", "--fail-on", "--", "--x=1", "", "a b"]
-    ended = watched(folder, "script.py", *words, options=["--out", "here", "--stop"])
+    ended = watched(folder, "script.py", *words, options=["--out", "here", "--on-bad", "stop"])
     assert ended.stdout == f"{['script.py', *words]}\n"
     assert start(folder) == (
-        "start True True python -m anomprof run --out here --stop script.py "
+        "start True stop python -m anomprof run --out here --on-bad stop script.py "
         "--out x -m --help -f --stop --fail-on -- --x=1 '' 'a b'"
     )
 
@@ -78,5 +78,13 @@ def test_a_run_is_not_overwritten_and_the_script_not_started(folder):
 
 def test_help_teaches():
     text = CliRunner().invoke(run_command, ["--help"]).output
-    for word in ("--out", "--force", "--stop", "--fail-on", "-m", "python -m anomprof run train.py"):
+    for word in (
+        "--out",
+        "--force",
+        "--detect",
+        "--on-bad",
+        "--fail-on",
+        "-m",
+        "python -m anomprof run train.py",
+    ):
         assert word in text

@@ -174,6 +174,16 @@ def without_user_functions() -> Iterator[None]:
             push_function_mode(mode)
 
 
+def norms_of_all(tensors: list[torch.Tensor], dtype: torch.dtype | None) -> list[torch.Tensor]:
+    """Returns the 2-norms of tensors of one device and type, from one fused call where the device has it."""
+    return list(torch._foreach_norm(tensors, 2, dtype=dtype))
+
+
+def copy_all(targets: list[torch.Tensor], sources: list[torch.Tensor]) -> None:
+    """Copies each source into its target."""
+    torch._foreach_copy_(targets, sources)
+
+
 def set_versions(versions: list[tuple[torch.Tensor, int]]) -> None:
     """Sets how often each of several tensors counts as written."""
     torch._C._autograd._unsafe_set_version_counter(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from anomprof.sites import without_modes, without_overrides
+from anomprof.sites import norms_of_all, without_modes, without_overrides
 
 _DOT = frozenset({torch.float32, torch.float64})
 
@@ -74,9 +74,7 @@ def _fused(tensors: list[torch.Tensor]) -> list[float]:
     for (device, dtype), places in groups.items():
         chosen = [_plain(tensors[place]) for place in places]
         wide = torch.float32 if dtype in (torch.float16, torch.bfloat16) else None
-        found = (
-            list(torch._foreach_norm(chosen, 2, dtype=wide)) if wide else list(torch._foreach_norm(chosen))
-        )
+        found = norms_of_all(chosen, wide)
         held = read.setdefault(device, ([], []))
         held[0].extend(places)
         held[1].extend(found if found[0].dtype is torch.float32 else [value.float() for value in found])
